@@ -1,0 +1,24 @@
+/* attend.h — attention that you can run, train and look inside.
+ *
+ * The core (libattend): status, runtime, dtype, view, mask, cache, sdpa,
+ * archive. The models (libattend-model): tokenizer, model, session, capture,
+ * generate. Each header says what it is for and can be included alone.
+ */
+#ifndef ATTEND_ATTEND_H
+#define ATTEND_ATTEND_H
+
+#include "attend/archive.h"
+#include "attend/cache.h"
+#include "attend/capture.h"
+#include "attend/dtype.h"
+#include "attend/generate.h"
+#include "attend/mask.h"
+#include "attend/model.h"
+#include "attend/runtime.h"
+#include "attend/sdpa.h"
+#include "attend/session.h"
+#include "attend/status.h"
+#include "attend/tokenizer.h"
+#include "attend/view.h"
+
+#endif

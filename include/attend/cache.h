@@ -1,0 +1,67 @@
+/* attend/cache.h — keys and values of what a model has read so far.
+ *
+ * A cache holds, for each layer and sequence, the keys and values of positions
+ * 0 … length-1. Keys lie in the micro-kernel's own layout (panels of 16 keys,
+ * feature-major), so decoding repacks nothing; values lie row by row. With a
+ * 16-bit dtype the stored, rounded numbers are what attention sees, during
+ * prefill too. Appending is in place; nothing is ever moved.
+ */
+#ifndef ATTEND_CACHE_H
+#define ATTEND_CACHE_H
+
+#include "attend/runtime.h"
+#include "attend/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_cache att_cache;
+
+typedef struct att_cache_shape {
+  int64_t layers, sequences; /* each >= 1 */
+  int64_t kv_heads;          /* G */
+  int64_t head_dim;          /* D */
+  int64_t value_dim;         /* Dv */
+  int64_t capacity;          /* positions a sequence can hold */
+  att_dtype dtype;           /* f32, f16 or bf16 */
+} att_cache_shape;
+
+/* Allocates the whole cache, zeroed. TOO_LARGE, BAD_ARGUMENT, OUT_OF_MEMORY. */
+ATT_API att_status att_cache_create(att_cache **out, att_runtime *runtime,
+                                    const att_cache_shape *shape);
+ATT_API void att_cache_free(att_cache *cache);
+
+/* The shape it was created with; capacity rounded up to whole panels. */
+ATT_API const att_cache_shape *att_cache_describe(const att_cache *cache);
+
+/* Bytes that all its memory takes. */
+ATT_API int64_t att_cache_bytes(const att_cache *cache);
+
+/* Positions held for a sequence, the same for every layer. */
+ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
+
+/* Writes keys and values of `count` new positions, first = the length so far:
+ * k f32 [G,count,D], v f32 [G,count,Dv], any strides, rounded to the cache's
+ * dtype. Every layer must be written before att_cache_advance makes the
+ * positions count. CONTEXT_FULL with both numbers in the message, BAD_SHAPE. */
+ATT_API att_status att_cache_write(att_cache *cache, int64_t layer, int64_t sequence, att_view k,
+                                   att_view v);
+
+/* Adds `count` written positions to the sequence's length. CONTEXT_FULL. */
+ATT_API att_status att_cache_advance(att_cache *cache, int64_t sequence, int64_t count);
+
+/* Forgets all positions from `length` on. BAD_ARGUMENT if there are fewer. */
+ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
+
+/* Copies stored keys [count,D] or values [count,Dv] of one head, f32, from
+ * position `first`, for inspection. BAD_ARGUMENT, BAD_SHAPE. */
+ATT_API att_status att_cache_read_keys(const att_cache *cache, int64_t layer, int64_t sequence,
+                                       int64_t head, int64_t first, att_view out);
+ATT_API att_status att_cache_read_values(const att_cache *cache, int64_t layer, int64_t sequence,
+                                         int64_t head, int64_t first, att_view out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,51 @@
+/* attend/capture.h — keep what flows through a model, by the field's names.
+ *
+ * A capture is told at creation which sites to keep ("blocks.1.attn.hook_q",
+ * patterns with * and ?, several separated by commas), belongs to one session
+ * and fills while the session evaluates. Capturing never changes a bit of the
+ * results; without one nothing is computed or copied. sites.inc lists all
+ * sites with their shapes.
+ */
+#ifndef ATTEND_CAPTURE_H
+#define ATTEND_CAPTURE_H
+
+#include "attend/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum att_site {
+#define ATT_SITE(name, value, text, shape, doc) ATT_SITE_##name = value,
+#include "attend/sites.inc"
+#undef ATT_SITE
+} att_site;
+
+typedef struct att_capture att_capture;
+
+/* Attaches a capture to a session that has read nothing yet. `select` is a
+ * list of names or patterns. `max_positions` 0: the session's context.
+ * The capture is freed with att_capture_free, before or after the session.
+ * NOT_FOUND (a pattern that matches nothing; the message has the nearest
+ * names), OUT_OF_MEMORY, TOO_LARGE (more than `budget_bytes`, 0 = no limit;
+ * the message says how much), WRONG_STATE. */
+ATT_API att_status att_capture_create(att_capture **out, att_session *session, const char *select,
+                                      int64_t max_positions, int64_t budget_bytes);
+ATT_API void att_capture_free(att_capture *capture);
+
+/* Number of captured tensors and the name of each ("blocks.0.attn.hook_q"). */
+ATT_API int64_t att_capture_count(const att_capture *capture);
+ATT_API const char *att_capture_name(const att_capture *capture, int64_t index);
+
+/* A captured tensor, f32, T = positions read so far, without batch axis; see
+ * sites.inc for its shape. Borrowed until the capture is freed; the content of
+ * rows read later appears in later views. NOT_FOUND with nearest names. */
+ATT_API att_status att_capture_get(att_view *out, const att_capture *capture, const char *name);
+
+/* Bytes held. */
+ATT_API int64_t att_capture_bytes(const att_capture *capture);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,78 @@
+/* attend/generate.h — choose the next token, and go on.
+ *
+ * Order of operations on the logits: repetition penalty, then temperature,
+ * then top-k, top-p and min-p on the softmax probabilities (float32, own exp),
+ * then one draw. Equal probabilities are ordered by ascending id. The draw
+ * uses Philox4x32-10 keyed by the seed, counter = position, so it depends on
+ * neither threads nor batch.
+ */
+#ifndef ATTEND_GENERATE_H
+#define ATTEND_GENERATE_H
+
+#include "attend/session.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_sampler_options {
+  size_t struct_size; /* set by att_sampler_options_init */
+  double temperature; /* 0: the largest logit (lowest id on a tie); default 1 */
+  int64_t top_k;      /* 0 (default): off */
+  double top_p;       /* (0,1]; default 1: off */
+  double min_p;       /* [0,1); default 0: off */
+  double repetition;  /* >= 1; default 1: off. Divides positive and multiplies negative logits */
+  int64_t repetition_last; /* of how many last tokens; default 64 */
+  uint64_t seed;           /* default 0 */
+} att_sampler_options;
+
+typedef struct att_sampler att_sampler;
+ATT_API void att_sampler_options_init(att_sampler_options *options);
+ATT_API att_status att_sampler_create(att_sampler **out, att_runtime *runtime,
+                                      const att_sampler_options *options, int64_t vocab);
+ATT_API void att_sampler_free(att_sampler *sampler);
+
+/* Picks an id from logits f32 [V] given the tokens read so far (for the
+ * penalty; the position is n). Allocates nothing. */
+ATT_API att_status att_sampler_pick(int32_t *out, att_sampler *sampler, att_view logits,
+                                    const int32_t *tokens, int64_t n);
+
+typedef enum att_finish {
+  ATT_FINISH_LENGTH = 0,     /* max_new tokens */
+  ATT_FINISH_END = 1,        /* an end-of-text id, which is not handed out */
+  ATT_FINISH_CONTEXT = 2,    /* the session is full */
+  ATT_FINISH_STOP = 3,       /* the callback returned false */
+  ATT_FINISH_STOP_STRING = 4 /* one of the stop strings appeared */
+} att_finish;
+ATT_API const char *att_finish_name(att_finish finish);
+
+/* A new token. Return false to stop after it. */
+typedef bool att_token_fn(int32_t id, void *payload);
+
+typedef struct att_generate_options {
+  size_t struct_size;      /* set by att_generate_options_init */
+  int64_t max_new;         /* at most so many new tokens; default 256 */
+  const char *const *stop; /* strings, borrowed, or NULL */
+  int64_t n_stop;
+  att_token_fn *on_token; /* may be NULL */
+  void *payload;
+} att_generate_options;
+
+typedef struct att_generate_result {
+  int64_t n_new; /* tokens handed out */
+  att_finish finish;
+  double prefill_seconds; /* reading the prompt */
+  double decode_seconds;  /* everything after */
+} att_generate_result;
+
+ATT_API void att_generate_options_init(att_generate_options *options);
+
+/* Reads `prompt` (n >= 1 tokens) and goes on one token at a time. */
+ATT_API att_status att_generate(att_generate_result *out, att_session *session,
+                                att_sampler *sampler, const int32_t *prompt, int64_t n,
+                                const att_generate_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

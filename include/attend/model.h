@@ -1,0 +1,63 @@
+/* attend/model.h — a transformer, opened and ready to run.
+ *
+ * A model is immutable after opening and may be shared by threads; each
+ * timeline of tokens lives in a session (attend/session.h).
+ */
+#ifndef ATTEND_MODEL_H
+#define ATTEND_MODEL_H
+
+#include "attend/tokenizer.h"
+#include "attend/view.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_model att_model;
+
+typedef struct att_open_options {
+  size_t struct_size;         /* set by att_open_options_init */
+  const char *tokenizer_path; /* NULL: found beside the model */
+  bool without_tokenizer;     /* do not look for one */
+  /* Called while loading with 0 … 1; returning false cancels. May be NULL. */
+  bool (*progress)(double done, void *payload);
+  void *payload;
+} att_open_options;
+
+ATT_API void att_open_options_init(att_open_options *options);
+
+/* Opens a model from a path: a llama2.c .bin, a Hugging Face directory or a
+ * .gguf. `path` NULL opens the built-in model. `options` may be NULL. The file
+ * must not change while the model is open. NOT_FOUND, IO, CORRUPT,
+ * UNSUPPORTED, OUT_OF_MEMORY, CANCELLED. */
+ATT_API att_status att_model_open(att_model **out, att_runtime *runtime, const char *path,
+                                  const att_open_options *options);
+
+/* Opens a model that is compiled in, by name; NULL is the default one.
+ * NOT_FOUND lists the names. */
+ATT_API att_status att_model_open_builtin(att_model **out, att_runtime *runtime, const char *name);
+ATT_API void att_model_close(att_model *model);
+
+/* What a model is. Strings are borrowed and live as long as the model. */
+typedef struct att_model_info {
+  const char *name;   /* file or directory name, or the built-in's */
+  const char *family; /* "llama", "gpt2" … */
+  const char *format; /* "llama2.c", "gguf", "safetensors", "built-in" */
+  const char *dtype;  /* of most weights, "f32" */
+  int64_t layers, width, heads, kv_heads, head_dim, ffn_width, vocab, context;
+  int64_t parameters; /* stored numbers, tied ones once */
+  int64_t weight_bytes;
+  bool tied_output;
+} att_model_info;
+
+ATT_API const att_model_info *att_model_describe(const att_model *model);
+
+/* The model's tokenizer, borrowed; NULL if it was opened without. */
+ATT_API const att_tokenizer *att_model_tokenizer(const att_model *model);
+
+ATT_API att_runtime *att_model_runtime(const att_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

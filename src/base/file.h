@@ -1,0 +1,37 @@
+/* Files: read-only maps and atomic writes. */
+#ifndef ATT_BASE_FILE_H
+#define ATT_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/runtime.h"
+
+/* A whole file mapped read-only (an empty file gives bytes = 0). */
+typedef struct att_file {
+  const unsigned char *data;
+  size_t bytes;
+  bool mapped; /* false: borrowed memory, nothing to unmap */
+} att_file;
+
+/* NOT_FOUND, IO (a directory, no permission); the message has the path. */
+att_status att_file_map(att_file *out, const char *path);
+void att_file_unmap(att_file *file);
+
+/* A file that appears under `path` only when complete: writes go to a
+ * temporary name in the same folder, commit flushes, syncs and renames,
+ * abandon removes it. Exactly one of the two must be called. */
+typedef struct att_file_writer {
+  FILE *stream;
+  char *temporary, *path;
+} att_file_writer;
+att_status att_file_create(att_file_writer *out, const att_runtime *runtime, const char *path);
+att_status att_file_commit(att_file_writer *writer, const att_runtime *runtime);
+void att_file_abandon(att_file_writer *writer, const att_runtime *runtime);
+
+/* True if `path` names an existing folder (file). */
+bool att_path_is_folder(const char *path);
+bool att_path_is_file(const char *path);
+
+#endif
