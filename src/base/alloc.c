@@ -1,0 +1,76 @@
+/* Memory through the runtime's allocator. All size arithmetic of the library
+ * that can overflow ends here or in the two checked operations below.
+ *
+ * A request of zero bytes is rounded up to one, so that a pointer is never NULL
+ * for success and release can compute the same size again. */
+#include "base/alloc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ALIGNMENT 64 /* a cache line and the widest vector */
+
+static void *libc_allocate(size_t bytes, size_t alignment, void *payload) {
+  (void)payload;
+  void *memory = NULL;
+  if (alignment < sizeof(void *)) alignment = sizeof(void *);
+  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void libc_release(void *memory, size_t bytes, void *payload) {
+  (void)bytes;
+  (void)payload;
+  free(memory);
+}
+
+att_allocator att_allocator_default(void) {
+  return (att_allocator){.allocate = libc_allocate, .release = libc_release};
+}
+
+static bool total_bytes(size_t *out, int64_t count, size_t size) {
+  int64_t bytes;
+  if (count < 0 || size > PTRDIFF_MAX || !att_mul_checked(&bytes, count, (int64_t)size))
+    return false;
+  if (bytes > PTRDIFF_MAX) return false;
+  *out = bytes ? (size_t)bytes : 1;
+  return true;
+}
+
+att_status att_alloc(void **out, const att_runtime *runtime, int64_t count, size_t size,
+                     const char *what) {
+  size_t bytes;
+  if (!total_bytes(&bytes, count, size))
+    return att_fail(ATT_TOO_LARGE, "%s: %lld times %zu bytes is no possible size", what,
+                    (long long)count, size);
+  const att_allocator *allocator = &runtime->allocator;
+  void *memory = allocator->allocate(bytes, ALIGNMENT, allocator->payload);
+  if (!memory) return att_fail(ATT_OUT_OF_MEMORY, "%s: no memory for %zu bytes", what, bytes);
+  if ((uintptr_t)memory % ALIGNMENT != 0) {
+    allocator->release(memory, bytes, allocator->payload);
+    return att_fail(ATT_BAD_ARGUMENT, "%s: the allocator gave memory not aligned to %d bytes", what,
+                    ALIGNMENT);
+  }
+  memset(memory, 0, bytes);
+  *out = memory;
+  return ATT_OK;
+}
+
+void att_release(const att_runtime *runtime, void *memory, int64_t count, size_t size) {
+  size_t bytes;
+  if (!memory || !total_bytes(&bytes, count, size)) return;
+  runtime->allocator.release(memory, bytes, runtime->allocator.payload);
+}
+
+bool att_mul_checked(int64_t *out, int64_t a, int64_t b) {
+  int64_t product;
+  if (__builtin_mul_overflow(a, b, &product)) return false;
+  *out = product;
+  return true;
+}
+
+bool att_add_checked(int64_t *out, int64_t a, int64_t b) {
+  int64_t sum;
+  if (__builtin_add_overflow(a, b, &sum)) return false;
+  *out = sum;
+  return true;
+}
