@@ -1,4 +1,5 @@
-/* Scalar conversions of 16-bit floats, round to nearest even, NaN kept a NaN. */
+/* Scalar conversions of 16-bit floats: widening is exact, narrowing rounds
+ * once, to nearest even (from f64 as well); a NaN stays a NaN. */
 #ifndef ATT_BASE_DTYPE_H
 #define ATT_BASE_DTYPE_H
 
@@ -10,5 +11,7 @@ float att_f16_to_f32(uint16_t half);
 uint16_t att_f32_to_f16(float value);
 float att_bf16_to_f32(uint16_t half);
 uint16_t att_f32_to_bf16(float value);
+uint16_t att_f64_to_f16(double value);
+uint16_t att_f64_to_bf16(double value);
 
 #endif
