@@ -1,0 +1,45 @@
+# The short way in. CMake does the building; each target here installs what it
+# needs first (tools/install_packages) and asks nothing.
+.POSIX:
+.PHONY: run test test-all test-long bench web format check install clean
+
+run:
+	@tools/install_packages build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target attend-cli
+	build/release/attend explain
+
+test:
+	@tools/install_packages build test
+	@tools/run_tests test
+
+# Beyond test: thread sanitizer, other compilers and processors, torture, fuzzing.
+test-all:
+	@tools/install_packages build test test-all
+	@tools/run_tests test-all
+
+# Before a release: exhaustive sweeps, long fuzzing. Takes hours.
+test-long:
+	@tools/install_packages build test test-all
+	@tools/run_tests test-long
+
+bench:
+	@tools/install_packages build bench
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target attend-cli
+	build/release/attend bench
+
+web:
+	@echo "make web: the page is not part of attend yet" >&2; exit 1
+
+# Quick checks of the sources, without building.
+check:
+	@tools/install_packages test
+	@tools/check_style
+
+format:
+	@tools/install_packages test
+	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf build
