@@ -1,6 +1,7 @@
 /* attend/archive.h — named tensors in a file: safetensors and npy.
  *
- * Reading maps the file; views point into the map and are read-only. Writing
+ * Reading maps the file; views point into the map and are read-only. An open
+ * archive is immutable and may be shared by threads. Writing
  * goes to a temporary name beside the target and is renamed when complete, so
  * a crash never leaves a half-written file under the real name.
  */
@@ -16,33 +17,49 @@ extern "C" {
 
 typedef struct att_archive att_archive;
 
-/* Opens .safetensors (all rules of the format are checked: header size, JSON,
- * duplicate names, dtypes, shapes, offsets without overlap or hole) or .npy
- * (one tensor, named "array"); which of them is told by the content.
- * NOT_FOUND, IO, CORRUPT, UNSUPPORTED, TOO_LARGE, OUT_OF_MEMORY. */
+/* Opens a file; which format it is, its content tells:
+ *   .safetensors  all rules of the format are checked: header size, JSON,
+ *                 duplicate names, dtypes, shapes, offsets without overlap or hole
+ *   model.safetensors.index.json  all its shards as one archive; a shard outside
+ *                 the index's folder, a missing tensor, one in two shards: CORRUPT
+ *   .npy          one tensor, named "array"; big-endian numbers, Python objects
+ *                 and structures are UNSUPPORTED
+ * Tensors that an older writer left unaligned are copied to memory; all others
+ * stay in the map. NOT_FOUND, IO, CORRUPT, UNSUPPORTED, TOO_LARGE, OUT_OF_MEMORY. */
 ATT_API att_status att_archive_open(att_archive **out, att_runtime *runtime, const char *path);
 
-/* The same from memory, which is borrowed. `name` appears in messages. */
+/* The same from memory, which is borrowed until att_archive_close. `name`
+ * appears in messages. An index has no folder here: UNSUPPORTED. */
 ATT_API att_status att_archive_open_memory(att_archive **out, att_runtime *runtime,
                                            const void *bytes, size_t n, const char *name);
+
+/* Unmaps and frees; all views die. NULL is fine. */
 ATT_API void att_archive_close(att_archive *archive);
 
+/* Number of tensors, and the name of each in the file's order (NULL outside). */
 ATT_API int64_t att_archive_count(const att_archive *archive);
 ATT_API const char *att_archive_name(const att_archive *archive, int64_t index);
 
-/* The tensor of that name, borrowed from the map. NOT_FOUND. An element type
- * without an att_dtype is UNSUPPORTED here, not at opening. */
+/* The tensor of that name, borrowed from the map; Fortran-ordered npy arrays
+ * come with their strides. NOT_FOUND. An element type of safetensors without an
+ * att_dtype, or more than ATT_MAX_NDIM dimensions, is UNSUPPORTED here, not at
+ * opening. */
 ATT_API att_status att_archive_get(att_view *out, const att_archive *archive, const char *name);
 
-/* A string of the file's metadata, or NULL. */
+/* A string of the file's metadata (of an index: its own, then its shards'), or
+ * NULL. Borrowed from the archive. */
 ATT_API const char *att_archive_metadata(const att_archive *archive, const char *key);
 
-/* Writes n tensors (any strides; written row-major) under their names with
- * metadata pairs (keys and values alternating, n_metadata pairs). BAD_DTYPE,
- * BAD_ARGUMENT (duplicate or invalid UTF-8 name), IO. */
+/* Writes n tensors (any strides; written row-major) under their names, in their
+ * order, with metadata pairs (keys and values alternating, n_metadata pairs).
+ * BAD_DTYPE (a block type), BAD_ARGUMENT (an absent view, or a name that is
+ * duplicate, not UTF-8 or "__metadata__"), TOO_LARGE, OUT_OF_MEMORY, IO. */
 ATT_API att_status att_safetensors_write(att_runtime *runtime, const char *path, int64_t n,
                                          const char *const *names, const att_view *views,
                                          int64_t n_metadata, const char *const *metadata);
+
+/* Writes one tensor, row-major. BAD_DTYPE (a block type, or bf16, which npy does
+ * not have), BAD_ARGUMENT, TOO_LARGE, OUT_OF_MEMORY, IO. */
 ATT_API att_status att_npy_write(att_runtime *runtime, const char *path, const att_view *view);
 
 #ifdef __cplusplus

@@ -1,0 +1,21 @@
+/* The header of an npy file, as text says it. */
+#ifndef ATT_IO_NPY_H
+#define ATT_IO_NPY_H
+
+#include "io/archive.h"
+
+#define NPY_DESCR_BYTES 32
+
+typedef struct npy_header {
+  char descr[NPY_DESCR_BYTES]; /* "<f4" */
+  bool structured;             /* descr is a list of fields; descr above is empty */
+  bool fortran_order;
+  int ndim; /* may be over ATT_MAX_NDIM; shape holds the first ones */
+  int64_t shape[ATT_MAX_NDIM];
+  size_t at; /* byte of the text that the parser reached */
+} npy_header;
+
+/* Parses the literal; NULL, or what is wrong at header->at. */
+const char *npy_header_parse(npy_header *header, const char *text, size_t bytes);
+
+#endif
