@@ -1,0 +1,25 @@
+/* Models that are compiled in: the files of a model folder as bytes, in memory
+ * of the program itself. models/builtin.cmake says which, models/embed.cmake
+ * turns them into C. */
+#ifndef ATT_MODEL_BUILTIN_H
+#define ATT_MODEL_BUILTIN_H
+
+#include <stddef.h>
+
+typedef struct att_builtin_file {
+  const char *name; /* "config.json" */
+  const unsigned char *bytes;
+  size_t size;
+} att_builtin_file;
+
+typedef struct att_builtin_model {
+  const char *name;
+  int n_files;
+  const att_builtin_file *files;
+} att_builtin_model;
+
+/* The first is the default. */
+extern const att_builtin_model att_builtin_models[];
+extern const int att_builtin_count;
+
+#endif
