@@ -20,6 +20,7 @@
 #include "base/alloc.h"
 #include "base/line.h"
 #include "base/runtime.h"
+#include "base/threads.h"
 
 /* Counts what lives; with fail_after = n the allocations after the next n fail. */
 typedef struct test_memory {
@@ -63,8 +64,7 @@ static inline void assert_no_leak(test_memory *memory) {
 static inline void test_run_inline(int64_t n, int64_t grain, att_task *task, void *context,
                                    void *payload) {
   (void)payload;
-  for (int64_t begin = 0; begin < n; begin += grain)
-    task(context, begin, n - begin < grain ? n : begin + grain, 0);
+  att_run_inline(n, grain, task, context, 0);
 }
 
 /* A runtime on one thread without kernels, on the stack of the test. */
@@ -72,6 +72,19 @@ static inline att_runtime test_runtime(test_memory *memory) {
   atomic_store(&memory->fail_after, -1);
   return (att_runtime){.allocator = test_allocator(memory),
                        .executor = {.threads = 1, .run = test_run_inline}};
+}
+
+/* Gives such a runtime a pool of `threads`, and takes it away again. */
+static inline void test_runtime_start(att_runtime *runtime, int threads) {
+  att_status status = att_pool_create(&runtime->pool, runtime, threads);
+  if (status != ATT_OK) fail_msg("%s", att_message());
+  runtime->executor = att_pool_executor(runtime->pool);
+}
+
+static inline void test_runtime_stop(att_runtime *runtime) {
+  att_pool_free(runtime->pool, runtime);
+  runtime->pool = NULL;
+  runtime->executor = (att_executor){.threads = 1, .run = test_run_inline};
 }
 
 /* The message is one line, neither empty nor cut without a sign. */
