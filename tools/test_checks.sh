@@ -81,5 +81,8 @@ refuse check_headers 'c17' include/attend/a.h 'typedef struct a { int b; } a;'
 
 refuse check_format 'make format' src/base/a.c 'int a( void ){return 1 ;}'
 
+# The summary counts crashes as failures and skips as skips.
+python3 -m doctest "$tools/counts.py" && passed=$((passed + 1)) || failed=$((failed + 1))
+
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]
