@@ -19,7 +19,7 @@ sound_tree() {
 # verdict NAME CHECK EXPECTED: runs CHECK on the tree; EXPECTED is "" for a pass.
 verdict() {
   local output
-  output=$("$tools/$2" "$scratch/tree" 2>&1)
+  output=$("$tools/"$2 "$scratch/tree" 2>&1)
   local code=$?
   if [[ $code == $([ -z "$3" ]; echo $?) && $output == *"$3"* ]]; then
     passed=$((passed + 1))
@@ -80,6 +80,32 @@ refuse check_headers 'c++17' include/attend/a.h '#ifndef A' '#define A' 'int cla
 refuse check_headers 'c17' include/attend/a.h 'typedef struct a { int b; } a;'
 
 refuse check_format 'make format' src/base/a.c 'int a( void ){return 1 ;}'
+
+# symbols EXPECTED FILE LINE…: the sound tree built, with these lines in FILE.
+symbols() {
+  local expected=$1 file=$2
+  shift 2
+  sound_tree
+  sed -i 's/^int att_s/ATT_API &/' include/attend/status.h
+  printf '%s\n' 'int att_s(void) { return 1; }' "$@" >"$file"
+  ${CC:-cc} -w -fno-builtin -fPIC -c "$file" -o "$file.o" && ar rc libattend.a "$file.o"
+  verdict "$file: $*" "check_symbols $scratch/tree" "$expected"
+}
+
+symbols '' a.c 'void *memcpy(); void att_a(void) { memcpy(0, 0, 0); }'
+symbols 'expf' a.c 'float expf(float); float att_a(float x) { return expf(x); }'
+symbols 'tanh' a.c 'double tanh(double); double att_a(double x) { return tanh(x); }'
+symbols 'malloc' a.c 'void *malloc(); void *att_a(void) { return malloc(1); }'
+symbols '' alloc.c 'void *aligned_alloc(); void *att_a(void) { return aligned_alloc(8, 8); }'
+symbols 'printf' a.c 'void printf(); void att_a(void) { printf("a"); }'
+symbols 'exit' a.c 'void exit(); void att_a(void) { exit(1); }'
+symbols 'getenv' a.c 'void *getenv(); void *att_a(void) { return getenv("A"); }'
+symbols 'lacks the prefix' a.c 'int b;'
+symbols '' a.c 'int att_b;'
+${CC:-cc} -shared a.c.o -o libattend.so
+verdict "exports of a shared library" "check_symbols $scratch/tree" 'att_b is exported'
+echo 'ATT_API void att_c(void);' >>include/attend/status.h
+verdict "a function without a body" "check_symbols $scratch/tree" 'att_c is declared and nowhere'
 
 # The summary counts crashes as failures and skips as skips.
 python3 -m doctest "$tools/counts.py" && passed=$((passed + 1)) || failed=$((failed + 1))
