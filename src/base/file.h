@@ -1,4 +1,6 @@
-/* Files: read-only maps and atomic writes. */
+/* Files: read-only maps and atomic writes. Only regular files are read and
+ * written; folders, pipes and devices are refused with a message, never waited
+ * for. Symbolic links are followed, also for writing. */
 #ifndef ATT_BASE_FILE_H
 #define ATT_BASE_FILE_H
 
@@ -8,20 +10,25 @@
 
 #include "base/runtime.h"
 
-/* A whole file mapped read-only (an empty file gives bytes = 0). */
+/* A whole file mapped read-only (an empty file gives bytes = 0, data not NULL). */
 typedef struct att_file {
   const unsigned char *data;
   size_t bytes;
   bool mapped; /* false: borrowed memory, nothing to unmap */
 } att_file;
 
-/* NOT_FOUND, IO (a directory, no permission); the message has the path. */
+/* NOT_FOUND, IO (a folder, no permission), OUT_OF_MEMORY; the message has the
+ * path. Whoever shortens the file while it is mapped makes reads of it fault,
+ * as with every map; writers here replace files and never shorten them. */
 att_status att_file_map(att_file *out, const char *path);
 void att_file_unmap(att_file *file);
 
 /* A file that appears under `path` only when complete: writes go to a
  * temporary name in the same folder, commit flushes, syncs and renames,
- * abandon removes it. Exactly one of the two must be called. */
+ * abandon removes it. Exactly one of the two must be called; commit that fails
+ * has abandoned. An existing file keeps its permissions. Errors of writing to
+ * the stream may be left to commit, which sees them all. IO, NOT_FOUND,
+ * OUT_OF_MEMORY. */
 typedef struct att_file_writer {
   FILE *stream;
   char *temporary, *path;
@@ -30,7 +37,7 @@ att_status att_file_create(att_file_writer *out, const att_runtime *runtime, con
 att_status att_file_commit(att_file_writer *writer, const att_runtime *runtime);
 void att_file_abandon(att_file_writer *writer, const att_runtime *runtime);
 
-/* True if `path` names an existing folder (file). */
+/* True if `path` names an existing folder (regular file). */
 bool att_path_is_folder(const char *path);
 bool att_path_is_file(const char *path);
 
