@@ -40,47 +40,81 @@ ATT_API bool att_tokenizer_is_end(const att_tokenizer *tokenizer, int32_t id);
 /* True for control tokens such as <s>, which print as nothing. */
 ATT_API bool att_tokenizer_is_special(const att_tokenizer *tokenizer, int32_t id);
 
-/* The bytes that `id` decodes to on its own (a byte token gives that byte, a
+/* The bytes that `id` stands for in a text (a byte token gives that byte, a
  * metaspace gives a space; a special token gives its name), borrowed from the
  * tokenizer, not zero-terminated. BAD_ARGUMENT for an id outside. */
 ATT_API att_status att_tokenizer_bytes(const char **out, size_t *out_bytes,
                                        const att_tokenizer *tokenizer, int32_t id);
+
+/* `id` as the file spells it ("\xC4\xA0the" for " the" in a byte-level
+ * vocabulary, "<0x0A>" for a byte token); borrowed, not zero-terminated; empty
+ * where the ids have a hole. BAD_ARGUMENT for an id outside. */
+ATT_API att_status att_tokenizer_piece(const char **out, size_t *out_bytes,
+                                       const att_tokenizer *tokenizer, int32_t id);
+
+/* The id that the file spells so, or -1. */
+ATT_API int32_t att_tokenizer_find(const att_tokenizer *tokenizer, const char *piece, size_t bytes);
 
 typedef struct att_encode_options {
   bool add_special;   /* BOS and whatever the tokenizer's template adds */
   bool parse_special; /* "<s>" typed in the text becomes the special token */
 } att_encode_options;
 
-/* A tokenized text. Token n has id ids[n] and stands for the input bytes
- * begin[n] … end[n]-1; added special tokens have an empty span. */
+/* A tokenized text. Token i has id ids[i] and stands for bytes begin[i] …
+ * end[i]-1 of its text, as far as the tokenizer's own rules tell (a rule that
+ * trims white space off spans is followed). source[i] says which text that is,
+ * 0 or 1; it is -1, and the span empty, for a token that the template added.
+ * types[i] is the template's type id. */
 typedef struct att_encoding {
   int64_t n;
   int32_t *ids;
   int64_t *begin, *end;
+  int32_t *types;
+  int8_t *source;
 } att_encoding;
 
 /* Tokenizes `bytes` bytes of any content; bytes that are no UTF-8 never fail.
  * `options` NULL: add_special and not parse_special. The caller owns the
- * encoding. OUT_OF_MEMORY, TOO_LARGE, BAD_ARGUMENT; UNSUPPORTED where the
- * vocabulary cannot express the text (the message names it). */
+ * encoding. Time is O(n log n) for any text. Any thread. OUT_OF_MEMORY,
+ * TOO_LARGE (over 2^31-1 bytes), BAD_ARGUMENT; UNSUPPORTED where the vocabulary
+ * cannot express the text (the message names what). */
 ATT_API att_status att_encode(att_encoding **out, const att_tokenizer *tokenizer, const char *text,
                               size_t bytes, const att_encode_options *options);
+
+/* Same for two texts that belong together (a question and a passage), with the
+ * tokenizer's template for pairs around them. */
+ATT_API att_status att_encode_pair(att_encoding **out, const att_tokenizer *tokenizer,
+                                   const char *first, size_t first_bytes, const char *second,
+                                   size_t second_bytes, const att_encode_options *options);
 ATT_API void att_encoding_free(att_encoding *encoding);
 
+typedef struct att_decoder_options {
+  bool skip_special;    /* special tokens decode to nothing, else to their name */
+  bool replace_invalid; /* bytes that are no UTF-8 come out as U+FFFD, else as they are */
+} att_decoder_options;
+
 /* Streaming decoder: feeds ids, hands out bytes as soon as they are final
- * (whole UTF-8 characters; the one leading space of a metaspace vocabulary is
- * dropped at the start of the text only). One thread at a time. */
+ * (whole characters; the leading space that a tokenizer puts in front of a text
+ * is dropped where its text starts, so feed the prompt too before what follows
+ * it). With replace_invalid a run of byte tokens waits for its end. `options`
+ * NULL: skip_special and not replace_invalid. One thread at a time. */
 typedef struct att_decoder att_decoder;
-ATT_API att_status att_decoder_create(att_decoder **out, const att_tokenizer *tokenizer);
+ATT_API att_status att_decoder_create(att_decoder **out, const att_tokenizer *tokenizer,
+                                      const att_decoder_options *options);
 ATT_API void att_decoder_free(att_decoder *decoder);
 
 /* Takes one id; *out borrows the bytes that became final (maybe none) until
- * the next call. Special tokens decode to nothing. BAD_ARGUMENT. */
+ * the next call. BAD_ARGUMENT, OUT_OF_MEMORY. */
 ATT_API att_status att_decoder_push(const char **out, size_t *out_bytes, att_decoder *decoder,
                                     int32_t id);
 
 /* Hands out what is held back (an incomplete character), and starts anew. */
 ATT_API att_status att_decoder_finish(const char **out, size_t *out_bytes, att_decoder *decoder);
+
+/* Decodes n ids as one whole text; what was pushed before is forgotten. *out is
+ * borrowed until the next call. BAD_ARGUMENT, OUT_OF_MEMORY. */
+ATT_API att_status att_decoder_decode(const char **out, size_t *out_bytes, att_decoder *decoder,
+                                      const int32_t *ids, int64_t n);
 
 #ifdef __cplusplus
 }

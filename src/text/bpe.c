@@ -1,0 +1,133 @@
+/* Byte-pair encoding, the merging itself.
+ *
+ * Short pieces, nearly all there are, look through their few pairs for the
+ * best one each time. Long ones keep the pairs in a heap, so that a megabyte
+ * without a space costs n log n; symbols are linked, a merge makes the left
+ * one longer and drops the right one, and heap entries that talk about symbols
+ * that are no longer there are recognised by their ids when they come up. */
+#include "text/bpe.h"
+
+#include <string.h>
+
+enum { SHORT_PIECE = 48 };
+
+static void merge_short(const att_merges *merges, att_token *tokens, int64_t *n) {
+  att_merge pairs[SHORT_PIECE]; /* what tokens i and i + 1 become */
+  for (int64_t i = 0; i + 1 < *n; i++)
+    pairs[i] = att_merges_find(merges, tokens[i].id, tokens[i + 1].id);
+  for (;;) {
+    int64_t best = -1;
+    for (int64_t i = 0; i + 1 < *n; i++)
+      if (pairs[i].id >= 0 && (best < 0 || pairs[i].rank < pairs[best].rank)) best = i;
+    if (best < 0) return;
+    tokens[best].id = pairs[best].id;
+    tokens[best].end = tokens[best + 1].end;
+    size_t behind = (size_t)(*n - best - 2);
+    memmove(&tokens[best + 1], &tokens[best + 2], behind * sizeof *tokens);
+    if (behind > 0) memmove(&pairs[best], &pairs[best + 1], behind * sizeof *pairs);
+    (*n)--;
+    if (best > 0) pairs[best - 1] = att_merges_find(merges, tokens[best - 1].id, tokens[best].id);
+    if (best + 1 < *n) pairs[best] = att_merges_find(merges, tokens[best].id, tokens[best + 1].id);
+  }
+}
+
+typedef struct link {
+  int32_t before, after; /* -1 at the ends; before = DROPPED for a merged one */
+} link;
+
+typedef struct candidate {
+  uint32_t rank;
+  int32_t at;          /* the left symbol */
+  int32_t left, right; /* ids when it was noted */
+  int32_t id;
+} candidate;
+
+enum { DROPPED = -2 };
+
+typedef struct merger {
+  const att_merges *merges;
+  att_token *tokens;
+  link *links;
+  att_list *heap; /* candidate */
+} merger;
+
+static bool goes_first(const candidate *a, const candidate *b) {
+  return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
+}
+
+static att_status push(att_list *heap, candidate c) {
+  ATT_TRY(att_list_append(heap, &c, 1));
+  candidate *h = heap->items;
+  int64_t i = heap->n - 1;
+  for (; i > 0 && goes_first(&c, &h[(i - 1) / 2]); i = (i - 1) / 2) h[i] = h[(i - 1) / 2];
+  h[i] = c;
+  return ATT_OK;
+}
+
+static candidate pop(att_list *heap) {
+  candidate *h = heap->items, top = h[0], last = h[--heap->n];
+  int64_t i = 0;
+  for (int64_t child; (child = 2 * i + 1) < heap->n; i = child) {
+    if (child + 1 < heap->n && goes_first(&h[child + 1], &h[child])) child++;
+    if (!goes_first(&h[child], &last)) break;
+    h[i] = h[child];
+  }
+  h[i] = last;
+  return top;
+}
+
+/* Notes what symbol `at` and the one after it would become. */
+static att_status consider(merger *m, int32_t at) {
+  if (at < 0 || m->links[at].after < 0) return ATT_OK;
+  int32_t left = m->tokens[at].id, right = m->tokens[m->links[at].after].id;
+  att_merge merge = att_merges_find(m->merges, left, right);
+  if (merge.id < 0) return ATT_OK;
+  return push(m->heap, (candidate){merge.rank, at, left, right, merge.id});
+}
+
+static bool is_current(const merger *m, const candidate *c) {
+  link here = m->links[c->at];
+  return here.before != DROPPED && here.after >= 0 && m->tokens[c->at].id == c->left &&
+         m->tokens[here.after].id == c->right;
+}
+
+static att_status apply(merger *m, const candidate *c) {
+  int32_t right = m->links[c->at].after, after = m->links[right].after;
+  m->tokens[c->at].id = c->id;
+  m->tokens[c->at].end = m->tokens[right].end;
+  m->links[c->at].after = after;
+  m->links[right].before = DROPPED;
+  if (after >= 0) m->links[after].before = c->at;
+  ATT_TRY(consider(m, m->links[c->at].before));
+  return consider(m, c->at);
+}
+
+static att_status merge_long(att_job *job, const att_merges *merges, att_token *tokens,
+                             int64_t *n) {
+  att_list *links = att_job_scratch(job, 0, sizeof(link));
+  att_list *heap = att_job_scratch(job, 1, sizeof(candidate));
+  ATT_TRY(att_list_reserve(links, *n));
+  merger m = {merges, tokens, links->items, heap};
+  for (int32_t i = 0; i < *n; i++) m.links[i] = (link){i - 1, i + 1 < *n ? i + 1 : -1};
+  for (int32_t i = 0; i < *n; i++) ATT_TRY(consider(&m, i));
+  while (heap->n > 0) {
+    candidate best = pop(heap);
+    if (is_current(&m, &best)) ATT_TRY(apply(&m, &best));
+  }
+  int64_t kept = 0;
+  for (int64_t i = 0; i < *n; i++)
+    if (m.links[i].before != DROPPED) tokens[kept++] = tokens[i];
+  *n = kept;
+  return ATT_OK;
+}
+
+att_status att_bpe_merge(att_job *job, const att_merges *merges, int64_t first) {
+  att_token *tokens = (att_token *)job->tokens.items + first;
+  int64_t n = job->tokens.n - first;
+  if (n > SHORT_PIECE)
+    ATT_TRY(merge_long(job, merges, tokens, &n));
+  else
+    merge_short(merges, tokens, &n);
+  job->tokens.n = first + n;
+  return ATT_OK;
+}

@@ -1,0 +1,23 @@
+/* Byte-pair encoding: a piece is cut into symbols (characters or bytes), then
+ * the pair of neighbours that the merge table ranks first becomes one token,
+ * again and again, leftmost first among equals. */
+#ifndef ATT_TEXT_BPE_H
+#define ATT_TEXT_BPE_H
+
+#include "text/job.h"
+#include "text/merges.h"
+
+typedef struct att_bpe {
+  att_merges merges;
+  int32_t byte_ids[256]; /* byte-level: each byte's symbol; else its byte token, or -1 */
+  int32_t unknown;       /* id for what has no symbol and no byte tokens, or -1 */
+  bool fuse_unknown;     /* neighbours among those become one token */
+  bool loose_characters; /* up to three continuation bytes of any kind belong to what they follow */
+  bool whole_pieces;     /* a piece that is a token is not cut at all */
+  const char *prefix, *suffix; /* of symbols that do not begin, that end a piece; "" for none */
+} att_bpe;
+
+/* Merges tokens[first …] of the job's list in place. */
+att_status att_bpe_merge(att_job *job, const att_merges *merges, int64_t first);
+
+#endif

@@ -1,0 +1,134 @@
+/* att_encode: takes a text through the steps of its tokenizer (the picture is
+ * in tokenizer.h) and puts the template around the tokens. */
+#include <string.h>
+
+#include "text/encoding.h"
+#include "text/job.h"
+
+att_status att_job_emit(att_job *job, int32_t id, int64_t begin, int64_t end) {
+  att_token token = {id, (uint32_t)begin, (uint32_t)end};
+  return att_list_append(&job->tokens, &token, 1);
+}
+
+att_status att_job_cut(att_job *job, int64_t begin, int64_t end) {
+  if (begin >= end) return ATT_OK;
+  att_piece piece = {(uint32_t)begin, (uint32_t)end};
+  return att_list_append(&job->spare_pieces, &piece, 1);
+}
+
+att_list *att_job_scratch(att_job *job, int which, size_t size) {
+  att_list *list = &job->scratch[which];
+  if (list->size != size) {
+    att_list_free(list);
+    list->size = size;
+  }
+  list->n = 0;
+  return list;
+}
+
+static void job_init(att_job *job, const att_tokenizer *tokenizer) {
+  const att_runtime *runtime = tokenizer->runtime;
+  *job = (att_job){.tokenizer = tokenizer};
+  att_text_init(&job->text, runtime);
+  att_list_init(&job->pieces, runtime, sizeof(att_piece));
+  att_list_init(&job->spare_pieces, runtime, sizeof(att_piece));
+  att_list_init(&job->tokens, runtime, sizeof(att_token));
+  for (int i = 0; i < 2; i++) att_list_init(&job->scratch[i], runtime, 1);
+}
+
+static void job_free(att_job *job) {
+  att_text_free(&job->text);
+  att_list_free(&job->pieces);
+  att_list_free(&job->spare_pieces);
+  att_list_free(&job->tokens);
+  for (int i = 0; i < 2; i++) att_list_free(&job->scratch[i]);
+}
+
+/* Cuts all of the current text into pieces. */
+static att_status cut(att_job *job) {
+  const att_tokenizer *t = job->tokenizer;
+  job->pieces.n = 0;
+  att_piece whole = {0, (uint32_t)job->text.n};
+  if (job->text.n > 0) ATT_TRY(att_list_append(&job->pieces, &whole, 1));
+  for (int i = 0; i < t->n_pretokenizers; i++) {
+    job->spare_pieces.n = 0;
+    ATT_TRY(t->pretokenizers[i].run(job, t->pretokenizers[i].settings));
+    att_list swap = job->pieces;
+    job->pieces = job->spare_pieces;
+    job->spare_pieces = swap;
+  }
+  return ATT_OK;
+}
+
+/* Encodes a stretch of the input that holds no added token. */
+static att_status encode_plain(att_job *job, const char *text, int64_t n, uint32_t base) {
+  const att_tokenizer *t = job->tokenizer;
+  int64_t first = job->tokens.n;
+  att_text_set(&job->text, text, n, base);
+  for (int i = 0; i < t->n_normalizers; i++)
+    ATT_TRY(t->normalizers[i].run(job, t->normalizers[i].settings));
+  ATT_TRY(cut(job));
+  const att_piece *pieces = job->pieces.items;
+  for (int64_t i = 0; i < job->pieces.n; i++)
+    ATT_TRY(t->kind->encode(job, pieces[i].begin, pieces[i].end));
+  att_token *tokens = job->tokens.items;
+  for (int64_t i = first; i < job->tokens.n; i++) {
+    att_origin origin = att_text_origin(&job->text, tokens[i].begin, tokens[i].end);
+    tokens[i].begin = origin.begin;
+    tokens[i].end = origin.end;
+  }
+  return ATT_OK;
+}
+
+static att_status encode_texts(att_encoding **out, att_job *job, const char *const *texts,
+                               const size_t *sizes, int n, const att_encode_options *options) {
+  const att_tokenizer *t = job->tokenizer;
+  int64_t ends[2] = {0, 0};
+  job->parse_special = options->parse_special;
+  for (int i = 0; i < n; i++) {
+    ATT_TRY(encode_plain(job, texts[i], (int64_t)sizes[i], 0));
+    ends[i] = job->tokens.n;
+  }
+  if (n == 1) ends[1] = ends[0];
+  const att_template *around = n == 1 ? &t->single : &t->pair;
+  if (!options->add_special || around->n == 0) around = NULL;
+  return att_encoding_create(out, t->runtime, job->tokens.items, ends, around);
+}
+
+static att_status check(const att_tokenizer *tokenizer, const char *text, size_t bytes,
+                        const char *name) {
+  if (tokenizer == NULL) return att_fail(ATT_BAD_ARGUMENT, "tokenizer is NULL");
+  if (text == NULL && bytes > 0) return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", name);
+  if (bytes > ATT_TEXT_MAX)
+    return att_fail(ATT_TOO_LARGE, "%s of %zu bytes; at most %d can be tokenized at once", name,
+                    bytes, ATT_TEXT_MAX);
+  return ATT_OK;
+}
+
+static att_status encode(att_encoding **out, const att_tokenizer *tokenizer,
+                         const char *const *texts, const size_t *sizes, int n,
+                         const att_encode_options *options) {
+  static const att_encode_options defaults = {.add_special = true};
+  att_job job;
+  job_init(&job, tokenizer);
+  att_status status = encode_texts(out, &job, texts, sizes, n, options ? options : &defaults);
+  job_free(&job);
+  return status;
+}
+
+att_status att_encode(att_encoding **out, const att_tokenizer *tokenizer, const char *text,
+                      size_t bytes, const att_encode_options *options) {
+  if (out == NULL) return att_fail(ATT_BAD_ARGUMENT, "out is NULL");
+  ATT_TRY(check(tokenizer, text, bytes, "text"));
+  return encode(out, tokenizer, &text, &bytes, 1, options);
+}
+
+att_status att_encode_pair(att_encoding **out, const att_tokenizer *tokenizer, const char *first,
+                           size_t first_bytes, const char *second, size_t second_bytes,
+                           const att_encode_options *options) {
+  if (out == NULL) return att_fail(ATT_BAD_ARGUMENT, "out is NULL");
+  ATT_TRY(check(tokenizer, first, first_bytes, "first"));
+  ATT_TRY(check(tokenizer, second, second_bytes, "second"));
+  return encode(out, tokenizer, (const char *const[]){first, second},
+                (const size_t[]){first_bytes, second_bytes}, 2, options);
+}

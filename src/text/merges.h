@@ -1,0 +1,33 @@
+/* The merge table of byte-pair encoding: which pairs of neighbours become one
+ * token, and how early. SentencePiece-style vocabularies have no list of
+ * merges; theirs follows from the pieces and their scores (att_merges_derive),
+ * so that one engine serves both. */
+#ifndef ATT_TEXT_MERGES_H
+#define ATT_TEXT_MERGES_H
+
+#include "text/vocab.h"
+
+typedef struct att_merge {
+  uint32_t rank; /* smaller ones happen first */
+  int32_t id;    /* what the pair becomes; -1: it does not merge */
+} att_merge;
+
+typedef struct att_merges {
+  struct att_merge_slot *slots; /* [mask + 1] */
+  uint64_t mask;
+} att_merges;
+
+/* An empty table with room for `n` pairs. */
+att_status att_merges_create(att_merges *out, att_arena *arena, int64_t n);
+
+/* Adds a pair; one that is there already keeps its lower rank. At most n times. */
+void att_merges_add(att_merges *merges, int32_t left, int32_t right, att_merge merge);
+
+att_merge att_merges_find(const att_merges *merges, int32_t left, int32_t right);
+
+/* Every way to cut a piece into two pieces is a merge of that piece; pieces
+ * with a higher score come first, equal scores share a rank. Special and byte
+ * tokens do not take part. */
+att_status att_merges_derive(att_merges *out, att_arena *arena, const att_vocab *vocab);
+
+#endif

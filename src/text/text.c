@@ -1,0 +1,96 @@
+/* Rewriting a text. New bytes that take the place of a character have its
+ * origin; inserted ones have that of the character before them, or, at the very
+ * start, an empty one. */
+#include "text/text.h"
+
+#include <string.h>
+
+void att_text_init(att_text *text, const att_runtime *runtime) {
+  *text = (att_text){0};
+  att_list_init(&text->own_bytes, runtime, 1);
+  att_list_init(&text->spare_bytes, runtime, 1);
+  att_list_init(&text->own_origin, runtime, sizeof(att_origin));
+  att_list_init(&text->spare_origin, runtime, sizeof(att_origin));
+}
+
+void att_text_free(att_text *text) {
+  att_list_free(&text->own_bytes);
+  att_list_free(&text->spare_bytes);
+  att_list_free(&text->own_origin);
+  att_list_free(&text->spare_origin);
+}
+
+void att_text_set(att_text *text, const char *bytes, int64_t n, uint32_t base) {
+  text->bytes = bytes;
+  text->n = n;
+  text->origin = NULL;
+  text->base = base;
+}
+
+att_origin att_text_origin(const att_text *text, int64_t begin, int64_t end) {
+  if (begin < end && text->origin != NULL)
+    return (att_origin){text->origin[begin].begin, text->origin[end - 1].end};
+  return (att_origin){text->base + (uint32_t)begin, text->base + (uint32_t)end};
+}
+
+/* Looks at the character at `at`. */
+static void look(att_rewrite *r) {
+  const att_text *text = r->text;
+  r->length = 0;
+  if (r->at >= text->n) return;
+  r->length = att_char_next(&r->code, text->bytes + r->at, text->n - r->at);
+  r->bad = r->length == 1 && r->code == ATT_REPLACEMENT;
+  r->here = att_text_origin(text, r->at, r->at + r->length);
+}
+
+att_status att_rewrite_begin(att_rewrite *r, att_text *text) {
+  *r = (att_rewrite){.text = text, .before = {text->base, text->base}};
+  text->spare_bytes.n = text->spare_origin.n = 0;
+  ATT_TRY(att_list_reserve(&text->spare_bytes, text->n));
+  ATT_TRY(att_list_reserve(&text->spare_origin, text->n));
+  look(r);
+  return ATT_OK;
+}
+
+static att_status write(att_rewrite *r, const char *bytes, int64_t n, att_origin origin) {
+  att_text *text = r->text;
+  if (n > ATT_TEXT_MAX - text->spare_bytes.n)
+    return att_fail(ATT_TOO_LARGE, "normalizing makes the text longer than %d bytes", ATT_TEXT_MAX);
+  ATT_TRY(att_list_append(&text->spare_bytes, bytes, n));
+  ATT_TRY(att_list_reserve(&text->spare_origin, n));
+  att_origin *origins = text->spare_origin.items;
+  for (int64_t i = 0; i < n; i++) origins[text->spare_origin.n++] = origin;
+  return ATT_OK;
+}
+
+att_status att_rewrite_put(att_rewrite *r, const char *bytes, int64_t n) {
+  return write(r, bytes, n, r->here);
+}
+
+att_status att_rewrite_insert(att_rewrite *r, const char *bytes, int64_t n) {
+  return write(r, bytes, n, r->before);
+}
+
+void att_rewrite_skip(att_rewrite *r) {
+  r->before = r->here;
+  r->at += r->length;
+  look(r);
+}
+
+att_status att_rewrite_keep(att_rewrite *r) {
+  ATT_TRY(att_rewrite_put(r, r->text->bytes + r->at, r->length));
+  att_rewrite_skip(r);
+  return ATT_OK;
+}
+
+void att_rewrite_end(att_rewrite *r) {
+  att_text *text = r->text;
+  att_list bytes = text->own_bytes, origin = text->own_origin;
+  text->own_bytes = text->spare_bytes;
+  text->own_origin = text->spare_origin;
+  text->spare_bytes = bytes;
+  text->spare_origin = origin;
+  text->bytes = text->own_bytes.items;
+  text->origin = text->own_origin.items;
+  text->n = text->own_bytes.n;
+}
