@@ -60,4 +60,7 @@ extern const att_decode_kind att_decode_strip;
 /* Puts `between` between pieces. Settings: const char *. */
 extern const att_decode_kind att_decode_join;
 
+/* A space between pieces, none before a closing mark. No settings. */
+extern const att_decode_kind att_decode_words;
+
 #endif

@@ -15,7 +15,10 @@ static att_status load(att_tokenizer **out, const att_runtime *runtime, const at
   const char *bytes = (const char *)file->data;
   if (ends_with(path, ".bin"))
     return att_load_llama2c(out, runtime, bytes, file->bytes, path, vocab_size);
-  return att_fail(ATT_UNSUPPORTED, "%s: no kind of tokenizer file; known are tokenizer.bin", path);
+  if (att_is_words(bytes, file->bytes))
+    return att_load_words(out, runtime, bytes, file->bytes, path);
+  return att_fail(ATT_UNSUPPORTED,
+                  "%s: no kind of tokenizer file; known are tokenizer.bin and words.txt", path);
 }
 
 att_status att_tokenizer_open(att_tokenizer **out, att_runtime *runtime, const char *path,

@@ -11,4 +11,7 @@ att_status att_normalize_prepend(att_job *job, const void *settings);
 /* Cuts at white space and drops it. No settings. */
 att_status att_split_whitespace(att_job *job, const void *settings);
 
+/* Cuts into words and marks, drops white space. No settings. */
+att_status att_split_words(att_job *job, const void *settings);
+
 #endif

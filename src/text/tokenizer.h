@@ -71,11 +71,9 @@ att_status att_tokenizer_create(att_tokenizer **out, const att_runtime *runtime)
 att_status att_load_llama2c(att_tokenizer **out, const att_runtime *runtime, const char *bytes,
                             size_t n, const char *name, int64_t vocab_size);
 
-/* A tokenizer of whole words, separated by white space: `words[i]` has id i.
- * `bos`, `unknown` are ids, or -1; without `unknown`, a text with a word that
- * is not in the list is UNSUPPORTED. */
-att_status att_tokenizer_from_words(att_tokenizer **out, const att_runtime *runtime,
-                                    const char *const *words, int64_t n, int32_t bos,
-                                    int32_t unknown);
+/* words.txt (load_words.c); a text with a word that it lacks is UNSUPPORTED. */
+bool att_is_words(const char *bytes, size_t n);
+att_status att_load_words(att_tokenizer **out, const att_runtime *runtime, const char *bytes,
+                          size_t n, const char *name);
 
 #endif

@@ -1,74 +1,53 @@
-/* A vocabulary of whole words: each piece is one token. */
+/* A vocabulary of whole words. A small one cannot say everything, and whoever
+ * types a word that is missing wants to know which there are: the message lists
+ * them, as far as a line goes. */
+#include "text/words.h"
+
 #include <string.h>
 
 #include "base/line.h"
-#include "text/decoder.h"
-#include "text/steps.h"
-#include "text/words.h"
+#include "text/job.h"
+
+void att_word_fold(char *out, const char *word, int64_t n) {
+  for (int64_t i = 0; i < n; i++)
+    out[i] = word[i] >= 'A' && word[i] <= 'Z' ? (char)(word[i] - 'A' + 'a') : word[i];
+}
+
+/* Writes the ordinary words, separated by spaces; a last "…" if some are left. */
+static void list_words(char *out, size_t size, const att_vocab *vocab) {
+  size_t at = 0;
+  for (int64_t id = 0; id < vocab->size; id++) {
+    const att_entry *entry = &vocab->entries[id];
+    if ((entry->flags & ATT_TOKEN_SPECIAL) != 0) continue;
+    if (at + 1 + entry->piece_bytes + sizeof " …" > size) {
+      memcpy(out + at, " …", sizeof " …");
+      return;
+    }
+    if (at > 0) out[at++] = ' ';
+    memcpy(out + at, entry->piece, entry->piece_bytes);
+    at += entry->piece_bytes;
+  }
+  out[at] = '\0';
+}
+
+static att_status refuse(const att_job *job, uint32_t begin, uint32_t end) {
+  char quoted[2 * ATT_WORD_MAX], known[ATT_LINE_BYTES - 256];
+  list_words(known, sizeof known, &job->tokenizer->vocab);
+  return att_fail(ATT_UNSUPPORTED, "the model does not know %s (byte %u of the text); it knows: %s",
+                  att_quote(quoted, sizeof quoted, job->text.bytes + begin, end - begin),
+                  att_text_origin(&job->text, begin, end).begin, known);
+}
 
 static att_status encode(att_job *job, uint32_t begin, uint32_t end) {
   const att_words *words = job->tokenizer->model;
-  const char *word = job->text.bytes + begin;
-  int32_t id = att_vocab_find(&job->tokenizer->vocab, ATT_BY_PIECE, word, end - begin);
+  char folded[ATT_WORD_MAX];
+  int32_t id = -1;
+  if (end - begin <= ATT_WORD_MAX) {
+    att_word_fold(folded, job->text.bytes + begin, end - begin);
+    id = att_vocab_find(&words->folded, ATT_BY_PIECE, folded, end - begin);
+  }
   if (id < 0) id = words->unknown;
-  if (id >= 0) return att_job_emit(job, id, begin, end);
-  char quoted[64];
-  return att_fail(ATT_UNSUPPORTED, "%s at byte %u is no word of the vocabulary",
-                  att_quote(quoted, sizeof quoted, word, end - begin),
-                  att_text_origin(&job->text, begin, end).begin);
+  return id >= 0 ? att_job_emit(job, id, begin, end) : refuse(job, begin, end);
 }
 
 const att_kind att_kind_words = {"words", encode};
-
-static att_status set_template(att_tokenizer *t, int32_t bos) {
-  void *memory;
-  ATT_TRY(att_arena_take(&memory, &t->arena, 4, sizeof(att_template_item)));
-  att_template_item *items = memory;
-  items[0] = (att_template_item){bos, 0, 0};
-  items[1] = (att_template_item){-1, 0, 0};
-  items[2] = (att_template_item){bos, 0, 1};
-  items[3] = (att_template_item){-1, 1, 1};
-  t->bos = bos;
-  t->single = (att_template){items, 2};
-  t->pair = (att_template){items, 4};
-  return ATT_OK;
-}
-
-static att_status fill(att_tokenizer *t, const char *const *words, int64_t n, int32_t bos,
-                       int32_t unknown) {
-  static const att_step split[] = {{att_split_whitespace, NULL}};
-  static const att_decode_step join[] = {{&att_decode_join, " "}};
-  ATT_TRY(att_vocab_create(&t->vocab, &t->arena, n));
-  for (int32_t id = 0; id < n; id++) {
-    unsigned flags = id == bos || id == unknown ? ATT_TOKEN_SPECIAL : 0;
-    ATT_TRY(att_vocab_set(&t->vocab, &t->arena, id, words[id], (int64_t)strlen(words[id]), flags));
-    if (flags == 0) att_vocab_index(&t->vocab, ATT_BY_PIECE, id);
-  }
-  void *memory;
-  ATT_TRY(att_arena_take(&memory, &t->arena, 1, sizeof(att_words)));
-  att_words *model = memory;
-  model->unknown = unknown;
-  t->kind = &att_kind_words;
-  t->model = model;
-  t->pretokenizers = split;
-  t->n_pretokenizers = 1;
-  t->decoders = join;
-  t->n_decoders = 1;
-  return bos >= 0 ? set_template(t, bos) : ATT_OK;
-}
-
-att_status att_tokenizer_from_words(att_tokenizer **out, const att_runtime *runtime,
-                                    const char *const *words, int64_t n, int32_t bos,
-                                    int32_t unknown) {
-  if (n < 1 || n > INT32_MAX || bos >= n || unknown >= n)
-    return att_fail(ATT_BAD_ARGUMENT, "%lld words, bos %d, unknown %d", (long long)n, bos, unknown);
-  att_tokenizer *t;
-  ATT_TRY(att_tokenizer_create(&t, runtime));
-  att_status status = fill(t, words, n, bos, unknown);
-  if (status != ATT_OK) {
-    att_tokenizer_free(t);
-    return status;
-  }
-  *out = t;
-  return ATT_OK;
-}
