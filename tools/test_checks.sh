@@ -57,6 +57,8 @@ refuse check_layers '<immintrin.h> may' src/kernels/a.c '#include <immintrin.h>'
 refuse check_layers '<pthread.h> may' src/model/a.c '#include <pthread.h>'
 refuse check_layers '<sys/mman.h> may' src/io/a.c '  #  include <sys/mman.h>'
 
+refuse check_layers 'shows other levels' docs/ARCHITECTURE.md 'L0 base'
+
 refuse check_sizes '701 lines' src/base/a.c "$(yes '/* a */' | head -701)"
 refuse check_sizes 'function of 81 lines' src/base/a.c 'int a(void) {' "$(yes '  ;' | head -79)" '}'
 sound_tree
@@ -106,6 +108,22 @@ ${CC:-cc} -shared a.c.o -o libattend.so
 verdict "exports of a shared library" "check_symbols $scratch/tree" 'att_b is exported'
 echo 'ATT_API void att_c(void);' >>include/attend/status.h
 verdict "a function without a body" "check_symbols $scratch/tree" 'att_c is declared and nowhere'
+
+# instructions EXPECTED FLAGS FILE LINE…: the same with compiler flags.
+instructions() {
+  local expected=$1 flags=$2 file=$3
+  shift 3
+  sound_tree
+  printf '%s\n' "$@" >"$file"
+  ${CC:-cc} -O2 $flags -c "$file" -o "$file.o" && ar rc libattend.a "$file.o"
+  verdict "$file $flags" "check_instructions $scratch/tree" "$expected"
+}
+
+if [ "$(uname -m)" = x86_64 ]; then
+  instructions '' '' a.c 'float a(float x) { return x * x; }'
+  instructions 'AVX instructions' -mavx2 a.c 'float a(float x) { return x * x; }'
+  instructions 'only 0' -mavx2 avx2.c 'float a(float x) { return x * x; }'
+fi
 
 # The summary counts crashes as failures and skips as skips.
 python3 -m doctest "$tools/counts.py" && passed=$((passed + 1)) || failed=$((failed + 1))
