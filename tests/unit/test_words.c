@@ -172,6 +172,18 @@ static void a_long_list_is_cut_without_a_sign(void **state) {
   att_tokenizer_free(t);
 }
 
+static void a_folder_is_not_searched_for_its_words(void **state) {
+  world *w = *state;
+  att_tokenizer *t;
+  assert_ok(att_tokenizer_open(&t, &w->runtime, ATT_SOURCE_DIR "/models/hand", 64));
+  assert_int_equal(att_tokenizer_size(t), 64);
+  att_tokenizer_free(t);
+  assert_status(ATT_NOT_FOUND, att_tokenizer_open(&t, &w->runtime, ATT_SOURCE_DIR, 64));
+  assert_message_has("words.txt");
+  assert_status(ATT_UNSUPPORTED,
+                att_tokenizer_open(&t, &w->runtime, ATT_SOURCE_DIR "/models/hand/make.py", 64));
+}
+
 static att_status load_and_encode(void *context) {
   world *w = context;
   att_tokenizer *t;
@@ -201,6 +213,7 @@ int main(void) {
       cmocka_unit_test(an_unknown_or_end_word_is_not_used),
       cmocka_unit_test(a_broken_file_is_loaded),
       cmocka_unit_test(a_long_list_is_cut_without_a_sign),
+      cmocka_unit_test(a_folder_is_not_searched_for_its_words),
       cmocka_unit_test(a_failed_allocation_leaks_or_crashes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
