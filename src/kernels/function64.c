@@ -21,30 +21,30 @@ static const double LN2_HI = 0x1.62e42fefa38p-1, LN2_LO = 0x1.ef35793c7673p-45;
 
 /* exp(r) = 1 + r + r^2 Q(r) for |r| <= ln(2)/2, relative error 2^-57.9. */
 static const double EXP_Q[] = {0x1.000000000000ap-1,  0x1.55555555554fap-3,  0x1.555555555088cp-5,
-                               0x1.1111111127b9ep-7,  0x1.6c16c18426758p-10, 0x1.a01a012a68aefp-13,
-                               0x1.a0199a16c9546p-16, 0x1.71df253c89c03p-19, 0x1.28ad68ba66c83p-22,
-                               0x1.ad7f772b2df9fp-26};
+                               0x1.1111111127b9ep-7,  0x1.6c16c1842676cp-10, 0x1.a01a012a68ad6p-13,
+                               0x1.a0199a16c8d7cp-16, 0x1.71df253ca426bp-19, 0x1.28ad68b95ffc5p-22,
+                               0x1.ad7f76e6f6b83p-26};
 
 /* log((1+s)/(1-s)) = s (2 + z (2/3 + z P(z))), z = s^2, |s| <= 3 - 2 sqrt(2);
  * relative error 2^-66.3. */
-static const double LOG_P[] = {0x1.9999999999b3p-2,  0x1.2492492457db4p-2, 0x1.c71c722d5e271p-3,
-                               0x1.745ce9e650f21p-3, 0x1.3b1eeb7dade83p-3, 0x1.0f7ff6d086b63p-3,
-                               0x1.0e422f020b522p-3};
+static const double LOG_P[] = {0x1.9999999999b2fp-2, 0x1.2492492457fe3p-2, 0x1.c71c722d2f471p-3,
+                               0x1.745ce9f5bd7efp-3, 0x1.3b1ee8d0b6554p-3, 0x1.0f8032f61bf6fp-3,
+                               0x1.0e4013669bbfbp-3};
 static const double2 TWO_THIRDS = {0x1.5555555555555p-1, 0x1.5555555555555p-55};
 
 /* erf(x) = x + x E(x^2) for |x| <= 1, relative error 2^-62.7. */
 static const double ERF_E[] = {
     0x1.06eba8214db69p-3,  -0x1.812746b0379e6p-2,  0x1.ce2f21a042b2p-4,   -0x1.b82ce3128499cp-6,
-    0x1.565bcd0db02e4p-8,  -0x1.c02db3d8ed25p-11,  0x1.f9a321a11df12p-14, -0x1.f4d1df394e836p-17,
-    0x1.b9def19e2559cp-20, -0x1.5f1d36c43aec8p-23, 0x1.f7a4124675f8fp-27, -0x1.386ac118a4395p-30,
-    0x1.0579abaf58391p-34};
+    0x1.565bcd0db02e3p-8,  -0x1.c02db3d8ed2p-11,   0x1.f9a321a11d4b7p-14, -0x1.f4d1df39414f3p-17,
+    0x1.b9def19d78143p-20, -0x1.5f1d36be7d293p-23, 0x1.f7a4120984c83p-27, -0x1.386ac060701ecp-30,
+    0x1.0579a9caefcf3p-34};
 
 /* erfc(x) = exp(-x^2) G((x-2)/(x+2)) for 1 <= x <= 6, error 2^-60.7. */
 static const double ERFC_G[] = {
-    0x1.058671b52c776p-2,  -0x1.b57034efd3f56p-2, 0x1.eeea7dc8a790bp-3,   -0x1.437f0b68ccc3fp-4,
-    0x1.e947158adc63p-9,   0x1.ca95ed86407f9p-8,  -0x1.bc258dc52a237p-11, -0x1.016b5375369d8p-10,
-    0x1.6d35314b069b6p-15, 0x1.6d82692d02e7bp-13, 0x1.cf70aecf3a784p-16,  -0x1.be7776de1e2bdp-16,
-    -0x1.a8440498104cdp-17};
+    0x1.058671b52c776p-2,  -0x1.b57034efd3f56p-2, 0x1.eeea7dc8a790cp-3,   -0x1.437f0b68ccc3ep-4,
+    0x1.e947158adc38dp-9,  0x1.ca95ed863ffd7p-8,  -0x1.bc258dc51d7ffp-11, -0x1.016b5374daedfp-10,
+    0x1.6d3531623e2abp-15, 0x1.6d826912032eep-13, 0x1.cf70aa0298f0ep-16,  -0x1.be777fb6ac1ap-16,
+    -0x1.a844106001c9dp-17};
 
 static double horner(const double *c, int n, double x) {
   double sum = c[n - 1];

@@ -29,11 +29,11 @@ enum { WINDOW = 7 };
 /* sin r = r + r^3 S(r^2), cos r = 1 - r^2/2 + r^4 C(r^2) for |r| <= pi/4;
  * relative errors 2^-57.9 and 2^-64.0. */
 static const double SIN_S[6] = {-0x1.5555555555548p-3,  0x1.111111110f7dp-7,
-                                -0x1.a01a019bfdef3p-13, 0x1.71de3567d39e2p-19,
-                                -0x1.ae5e5a91d38cp-26,  0x1.5d8fd1c47b8f9p-33};
+                                -0x1.a01a019bfdefcp-13, 0x1.71de3567d42aap-19,
+                                -0x1.ae5e5a9241993p-26, 0x1.5d8fd1e417362p-33};
 static const double COS_C[6] = {0x1.555555555554bp-5,  -0x1.6c16c16c14f91p-10,
-                                0x1.a01a019c844e9p-16, -0x1.27e4f7eac42a6p-22,
-                                0x1.1ee9d7b47cf34p-29, -0x1.8fa499d1406cfp-37};
+                                0x1.a01a019c844eap-16, -0x1.27e4f7eac42ebp-22,
+                                0x1.1ee9d7b47c3c9p-29, -0x1.8fa499cfde95ep-37};
 
 static double horner6(const double c[6], double z) {
   return c[0] + z * (c[1] + z * (c[2] + z * (c[3] + z * (c[4] + z * c[5]))));

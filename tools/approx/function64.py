@@ -1,6 +1,9 @@
-"""Coefficients of src/kernels/function64.c.  Needs python3-mpmath."""
-from mpmath import mp, mpf, cos, erf, erfc, exp, floor, log, pi, sin, sqrt
+"""Coefficients of src/kernels/function64.c and trig64.c.  Needs python3-mpmath."""
+from mpmath import mp, mpf, atanh, cos, erf, erfc, exp, floor, log, pi, sin, sqrt
 from minimax import c_double, fit, show, to_bits
+
+EDGE = 1 + mpf(2) ** -20  # the reduction may end a little outside its interval
+TINY = mpf(10) ** -20
 
 
 def split(name, x, *bits):
@@ -10,72 +13,51 @@ def split(name, x, *bits):
         part = to_bits(x, b)
         parts.append(c_double(part))
         x -= part
-    print(name, ", ".join(parts))
+    print(f"{name}:", ", ".join(parts))
 
 
-split("ln2", log(2), 42, 53)
+def ratio(f, z):
+    """f(x)/x of an odd function, for z = x^2."""
+    return f(sqrt(z)) / sqrt(z)
+
+
+split("log2(e)", 1 / log(2), 53)
+split("2/pi", 2 / pi, 53)
+split("ln 2", log(2), 42, 53)
 split("pi/2", pi / 2, 33, 33, 53)
-split("pi/2 as two doubles", pi / 2, 53, 53)
+split("pi/2, two doubles", pi / 2, 53, 53)
 split("2/3", mpf(2) / 3, 53, 53)
-print("log2(e)", c_double(1 / log(2)), " 2/pi", c_double(2 / pi),
-      " 2/sqrt(pi) - 1", c_double(2 / sqrt(pi) - 1))
-print("sqrt(1/2)", c_double(sqrt(mpf(1) / 2)))
 
-# exp(r) = 1 + r + r^2 Q(r); error relative to exp(r)
-half = log(2) / 2 * (1 + mpf(2) ** -20)
-series = lambda r: (exp(r) - 1 - r) / r ** 2 if abs(r) > mpf(10) ** -15 else mpf(1) / 2
-show("exp Q", *fit(series, range(10), -half, half, lambda r: exp(r) / r ** 2 if r else mpf(10) ** 50))
+# e^r = 1 + r + r^2 Q(r)
+half = log(2) / 2 * EDGE
+show("exp Q", *fit(lambda r: exp(r) - 1 - r, range(2, 12), -half, half, exp))
 
-# log((1+s)/(1-s)) = s (2 + z (2/3 + z P(z))), z = s^2; error relative to 2s
-top = ((sqrt(2) - 1) / (sqrt(2) + 1)) ** 2 * (1 + mpf(2) ** -20)
+# log((1+s)/(1-s)) = s (2 + z (2/3 + z P(z))), z = s^2, |s| <= (sqrt 2 - 1)/(sqrt 2 + 1)
+top = (3 - 2 * sqrt(2)) ** 2 * EDGE
+show("log P", *fit(lambda z: 2 * ratio(atanh, z) - 2 - 2 * z / 3, range(2, 9), TINY, top,
+                   lambda z: 2 * ratio(atanh, z)))
 
+# sin r = r + r z S(z), cos r = 1 - z/2 + z^2 C(z), z = r^2, |r| <= pi/4
+top = (pi / 4) ** 2 * EDGE
+show("sin S", *fit(lambda z: ratio(sin, z) - 1, range(1, 7), TINY, top, lambda z: ratio(sin, z)))
+show("cos C", *fit(lambda z: cos(sqrt(z)) - 1 + z / 2, range(2, 8), TINY, top,
+                   lambda z: cos(sqrt(z))))
 
-def atanh_tail(z):
-    return 2 * sum(z ** k / (2 * k + 5) for k in range(60))
-
-
-show("log P", *fit(atanh_tail, range(7), 0, top, lambda z: 2 / (z * z)))
-
-# sin r = r + r^3 S(z), cos r = 1 - z/2 + z^2 C(z), z = r^2; |r| <= pi/4
-edge = (pi / 4) ** 2 * (1 + mpf(2) ** -20)
+# erf x = x + x E(z), z = x^2, |x| <= 1;  erfc x = exp(-x^2) G(t), t = (x-2)/(x+2), 1 <= x <= 6
+show("erf E", *fit(lambda z: ratio(erf, z) - 1, range(13), TINY, 1, lambda z: ratio(erf, z)))
 
 
-def sin_tail(z):
-    return sum((-1) ** k * z ** (k - 1) / mp.factorial(2 * k + 1) for k in range(1, 25))
+def x_of(t):
+    return 2 * (1 + t) / (1 - t)
 
 
-def cos_tail(z):
-    return sum((-1) ** k * z ** (k - 2) / mp.factorial(2 * k) for k in range(2, 26))
+show("erfc G", *fit(lambda t: exp(x_of(t) ** 2) * erfc(x_of(t)), range(13), -mpf(1) / 3,
+                    mpf(1) / 2, lambda t: exp(x_of(t) ** 2)))
 
-
-show("sin S", *fit(sin_tail, range(6), 0, edge, lambda z: sin(sqrt(z)) / (z * sqrt(z))))
-show("cos C", *fit(cos_tail, range(6), 0, edge, lambda z: cos(sqrt(z)) / z ** 2))
-
-# erf x = x + x E(z), z = x^2, |x| <= 1;  erfc x = exp(-x^2) G(t), t = (x-2)/(x+2), x in [1, 6]
-
-
-def erf_tail(z):
-    x = sqrt(z)
-    return erf(x) / x - 1 if z else 2 / sqrt(pi) - 1
-
-
-def scaled_erfc(t):
-    x = 2 * (1 + t) / (1 - t)
-    return exp(x * x) * erfc(x)
-
-
-show("erf E", *fit(erf_tail, range(13), mpf(10) ** -30, 1, lambda z: erf(sqrt(z)) / sqrt(z)))
-show("erfc G", *fit(scaled_erfc, range(13), -mpf(1) / 3 - mpf(2) ** -30, mpf(1) / 2,
-                    lambda t: exp((2 * (1 + t) / (1 - t)) ** 2)))
-
+# 2/pi up to bit 1184: enough words for the largest double
 mp.prec = 1400
-fraction = 2 / pi
-print("2/pi, 37 words of 32 bits")
-line = []
-for _ in range(37):
-    fraction *= 2 ** 32
-    word = int(floor(fraction))
-    fraction -= word
-    line.append(f"0x{word:08x}")
+print("2/pi, words of 32 bits:")
+digits = int(floor(2 / pi * mpf(2) ** 1184))
+words = [digits >> 32 * i & 0xffffffff for i in reversed(range(37))]
 for i in range(0, 37, 7):
-    print("    " + ", ".join(line[i:i + 7]) + ",")
+    print("    " + " ".join(f"0x{word:08x}," for word in words[i:i + 7]))

@@ -1,49 +1,68 @@
-"""Minimax fits in multiple precision, by Remez exchange on a fixed fine grid.
+"""Minimax polynomials in multiple precision, by Remez exchange on a fine grid.
 
-fit() finds the c_k that minimise  max |target(x) - sum c_k x^e_k| / weight(x)
-over [a, b].  rounded() does the same for coefficients of a given width: it
-rounds the lowest open power, holds it, and fits the rest again, so that later
-coefficients absorb what the rounding of earlier ones lost.
+fit() finds the c_k that minimise  max |target(x) - sum c_k x^k| / weight(x)
+over [a, b], k running over neighbouring powers.  With `bits` the coefficients
+come out rounded to that width: the lowest open power is rounded and held, and
+the rest fitted again, so that later coefficients absorb what rounding lost.
 """
 from mpmath import mp, mpf, matrix, lu_solve, cos, pi, floor, frexp, ldexp
 
-mp.dps = 60
-GRID = 3000
+mp.dps = 45
+GRID = 1500
 
 
-def grid(a, b, n=GRID):
-    a, b = mpf(a), mpf(b)
-    return [(a + b) / 2 - (b - a) / 2 * cos(pi * (i + mpf(1) / 2) / n) for i in range(n)]
-
-
-def fit(target, powers, a, b, weight=lambda x: mpf(1), points=None):
+def fit(target, powers, a, b, weight=lambda x: mpf(1), bits=None):
     """Returns (coefficients, largest weighted error)."""
-    xs = points or grid(a, b)
-    ys = [mpf(target(x)) for x in xs]
-    ws = [1 / mpf(weight(x)) for x in xs]
-    m = len(powers) + 1
-    where = [int(i) for i in
-             [(len(xs) - 1) * (1 - cos(pi * k / (m - 1))) / 2 for k in range(m)]]
-    for _ in range(60):
-        lhs, rhs = matrix(m, m), matrix(m, 1)
+    a, b = mpf(a), mpf(b)
+    xs = [(a + b) / 2 - (b - a) / 2 * cos(pi * (2 * i + 1) / (2 * GRID)) for i in range(GRID)]
+    rest = [mpf(target(x)) for x in xs]
+    scale = [1 / mpf(weight(x)) for x in xs]
+    powers, held = list(powers), []
+    if bits is None:
+        held = exchange(xs, rest, scale, powers)
+        rest = [y - horner(held, powers[0], x) for x, y in zip(xs, rest)]
+    while len(held) < len(powers):
+        still = powers[len(held):]
+        c = to_bits(exchange(xs, rest, scale, still)[0], bits)
+        rest = [y - c * x ** still[0] for x, y in zip(xs, rest)]
+        held.append(c)
+    return held, max(abs(y * s) for y, s in zip(rest, scale))
+
+
+def horner(coeffs, lowest, x):
+    total = mpf(0)
+    for c in reversed(coeffs):
+        total = total * x + c
+    return total * x ** lowest
+
+
+def exchange(xs, ys, scale, powers):
+    """Coefficients of the best fit on the grid.
+
+    x^lowest is taken out as a part of the weight, with its sign, so that what
+    is left are the powers 0 … n, which can alternate on any interval.
+    """
+    lowest, n = powers[0], len(powers)
+    scale = [s * (-1 if x < 0 and lowest % 2 else 1) for x, s in zip(xs, scale)]
+    where = [int((len(xs) - 1) * (1 - cos(pi * k / n)) / 2) for k in range(n + 1)]
+    for _ in range(40):
+        lhs, rhs = matrix(n + 1, n + 1), matrix(n + 1, 1)
         for row, i in enumerate(where):
-            for col, e in enumerate(powers):
-                lhs[row, col] = xs[i] ** e * ws[i]
-            lhs[row, m - 1] = (-1) ** row
-            rhs[row] = ys[i] * ws[i]
+            for col, power in enumerate(powers):
+                lhs[row, col] = xs[i] ** power * scale[i]
+            lhs[row, n] = (-1) ** row
+            rhs[row] = ys[i] * scale[i]
         solved = lu_solve(lhs, rhs)
-        coeffs, level = list(solved)[:-1], abs(solved[m - 1])
-        errors = [(y - sum(c * x ** e for c, e in zip(coeffs, powers))) * w
-                  for x, y, w in zip(xs, ys, ws)]
-        worst = max(abs(e) for e in errors)
-        if worst <= level * (1 + mpf(10) ** -6):
-            break
-        where = exchange(errors, m)
-    return coeffs, worst
+        coeffs, level = list(solved)[:n], abs(solved[n])
+        errors = [(y - horner(coeffs, lowest, x)) * s for x, y, s in zip(xs, ys, scale)]
+        if max(abs(e) for e in errors) <= level * (1 + mpf(10) ** -6):
+            return coeffs
+        where = alternating(errors, n + 1)
+    raise ArithmeticError("no convergence")
 
 
-def exchange(errors, m):
-    """Positions of m extrema of alternating sign, the largest that there are."""
+def alternating(errors, count):
+    """Positions of `count` extrema of alternating sign, the largest there are."""
     peaks = []
     for i, e in enumerate(errors):
         if peaks and (errors[peaks[-1]] > 0) == (e > 0):
@@ -51,9 +70,19 @@ def exchange(errors, m):
                 peaks[-1] = i
         else:
             peaks.append(i)
-    while len(peaks) > m:
-        peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
-    assert len(peaks) == m, "degenerate fit: ask for another degree"
+    while len(peaks) > count:
+        # Dropping an inner peak takes its smaller neighbour along, or signs repeat.
+        if len(peaks) == count + 1:
+            peaks.pop(0 if abs(errors[peaks[0]]) < abs(errors[peaks[-1]]) else -1)
+            continue
+        least = min(range(len(peaks)), key=lambda k: abs(errors[peaks[k]]))
+        if least in (0, len(peaks) - 1):
+            peaks.pop(least)
+        else:
+            left = abs(errors[peaks[least - 1]]) < abs(errors[peaks[least + 1]])
+            del peaks[least - 1 if left else least:least + 1 if left else least + 2]
+    if len(peaks) < count:
+        raise ArithmeticError("degenerate fit: ask for another degree")
     return peaks
 
 
@@ -65,17 +94,11 @@ def to_bits(x, bits):
     return ldexp(floor(ldexp(x, bits - e) + mpf(1) / 2), e - bits)
 
 
-def rounded(target, powers, a, b, bits, weight=lambda x: mpf(1), fixed=None):
-    """fit() with coefficients of `bits` bits; `fixed` holds some of them, by power."""
-    held = dict(fixed or {})
-    points = grid(a, b)
-    open_powers = [p for p in powers if p not in held]
-    rest = lambda x: mpf(target(x)) - sum(c * x ** e for e, c in held.items())
-    while open_powers:
-        coeffs, _ = fit(rest, open_powers, a, b, weight, points)
-        held[open_powers.pop(0)] = to_bits(coeffs[0], bits)
-    worst = max(abs(rest(x)) / mpf(weight(x)) for x in points)
-    return [held[p] for p in powers], worst
+def hexfloat(x):
+    mantissa, exponent = float(x).hex().split("p")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}p{exponent}"
 
 
 def c_double(x):
@@ -84,14 +107,6 @@ def c_double(x):
 
 def c_float(x):
     return hexfloat(to_bits(x, 24)) + "f"
-
-
-def hexfloat(x):
-    text = float(x).hex()
-    mantissa, exponent = text.split("p")
-    if "." in mantissa:
-        mantissa = mantissa.rstrip("0").rstrip(".")
-    return f"{mantissa}p{exponent}"
 
 
 def show(name, coeffs, worst, form=c_double):
