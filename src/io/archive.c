@@ -66,17 +66,10 @@ static int compare_names(const void *a, const void *b) {
   return strcmp(x->name, y->name);
 }
 
-static att_status sort_names(att_archive *archive) {
+/* No name appears twice: the JSON reader has refused that. */
+static void sort_names(att_archive *archive) {
   for (int64_t i = 0; i < archive->n_entries; i++) archive->by_name[i] = &archive->entries[i];
   qsort(archive->by_name, (size_t)archive->n_entries, sizeof *archive->by_name, compare_names);
-  for (int64_t i = 1; i < archive->n_entries; i++) {
-    if (strcmp(archive->by_name[i - 1]->name, archive->by_name[i]->name) == 0) {
-      char label[ATT_LABEL_BYTES];
-      return att_fail(ATT_CORRUPT, "%s: tensor %s appears twice", archive->name,
-                      att_archive_label(label, archive->by_name[i]->name));
-    }
-  }
-  return ATT_OK;
 }
 
 static att_status copy_misaligned(att_archive *archive) {
@@ -116,12 +109,11 @@ static att_status read_content(att_archive *archive, bool is_shard) {
   } else if (looks_like_index(file)) {
     if (is_shard) return att_fail(ATT_CORRUPT, "%s: an index as a shard", archive->name);
     ATT_TRY(att_safetensors_index_read(archive));
-    return sort_names(archive); /* the shards have aligned what they hold */
   } else {
     ATT_TRY(att_safetensors_read(archive));
   }
-  ATT_TRY(sort_names(archive));
-  return copy_misaligned(archive);
+  sort_names(archive);
+  return copy_misaligned(archive); /* nothing is left to do where shards have done it */
 }
 
 static att_status open_path(att_archive **out, const att_runtime *runtime, const char *path,

@@ -3,27 +3,15 @@
 #include <string.h>
 
 #include "io/archive.h"
+#include "tensor/shape.h"
 
 #define CHUNK_BYTES 4096 /* a multiple of every element size */
 
 att_status att_archive_check_view(const att_view *view, const char *what) {
-  if (!att_dtype_is_known(view->dtype))
-    return att_fail(ATT_BAD_DTYPE, "%s: %d is no dtype", what, (int)view->dtype);
-  if (att_dtype_block(view->dtype) != 1)
-    return att_fail(ATT_BAD_DTYPE, "%s: block type %s cannot be written here; convert it first",
-                    what, att_dtype_name(view->dtype));
-  if (view->ndim < 0 || view->ndim > ATT_MAX_NDIM)
-    return att_fail(ATT_BAD_ARGUMENT, "%s: %d dimensions are not 0 to %d", what, view->ndim,
-                    ATT_MAX_NDIM);
-  for (int d = 0; d < view->ndim; d++)
-    if (view->shape[d] < 0)
-      return att_fail(ATT_BAD_ARGUMENT, "%s: size %lld of dimension %d is negative", what,
-                      (long long)view->shape[d], d);
-  int64_t count = att_view_count(view);
-  if (count < 0 || count > INT64_MAX / 8)
-    return att_fail(ATT_TOO_LARGE, "%s: the product of its shape overflows", what);
-  if (!view->data && count > 0) return att_fail(ATT_BAD_ARGUMENT, "%s: the view is absent", what);
-  return ATT_OK;
+  ATT_TRY(att_view_check(view, what, ATT_ANY_NDIM));
+  if (att_dtype_block(view->dtype) == 1) return ATT_OK;
+  return att_fail(ATT_BAD_DTYPE, "%s: block type %s cannot be written here; convert it first", what,
+                  att_dtype_name(view->dtype));
 }
 
 /* Element offset of the next index in row-major order, like an odometer. */

@@ -74,6 +74,17 @@ static att_status locate_header(size_t *begin, size_t *bytes, const att_archive 
   return ATT_OK;
 }
 
+/* Elements of the shape; -1 if the sizes other than 0 overflow, as strides would. */
+static int64_t count_elements(const npy_header *header) {
+  int64_t count = 1;
+  bool empty = false;
+  for (int d = 0; d < header->ndim; d++) {
+    empty = empty || header->shape[d] == 0;
+    if (header->shape[d] > 0 && !att_mul_checked(&count, count, header->shape[d])) return -1;
+  }
+  return empty ? 0 : count;
+}
+
 static void reverse_strides(att_view *view) {
   int64_t stride = 1;
   for (int d = 0; d < view->ndim; d++) {
@@ -99,17 +110,19 @@ att_status att_npy_read(att_archive *archive) {
   att_dtype dtype = ATT_F32;
   ATT_TRY(find_dtype(&dtype, archive, header.descr));
 
+  int64_t count = count_elements(&header), held = (int64_t)(archive->file.bytes - begin - bytes);
+  int64_t needed = 0;
+  if (count < 0 || !att_mul_checked(&needed, count, att_dtype_bytes(dtype)))
+    return att_fail(ATT_CORRUPT, "%s: the product of its shape overflows", archive->name);
+  if (needed != held)
+    return att_fail(ATT_CORRUPT, "%s: %lld bytes of elements from offset %zu; the shape needs %lld",
+                    archive->name, (long long)held, begin + bytes, (long long)needed);
+
   ATT_TRY(att_archive_reserve(archive, 1));
   att_archive_entry *entry = archive->entries;
   void *data = (void *)(archive->file.data + begin + bytes);
   entry->view = att_view_of(data, dtype, header.ndim, header.shape);
-  int64_t count = att_view_count(&entry->view),
-          held = (int64_t)(archive->file.bytes - begin - bytes);
-  if (count < 0 || !att_mul_checked(&entry->bytes, count, att_dtype_bytes(dtype)))
-    return att_fail(ATT_CORRUPT, "%s: the product of its shape overflows", archive->name);
-  if (entry->bytes != held)
-    return att_fail(ATT_CORRUPT, "%s: %lld bytes of elements from offset %zu; the shape needs %lld",
-                    archive->name, (long long)held, begin + bytes, (long long)entry->bytes);
+  entry->bytes = held;
   if (header.fortran_order) reverse_strides(&entry->view);
   entry->name = "array";
   entry->dtype = att_dtype_name(dtype);

@@ -89,17 +89,17 @@ static att_status read_shape(att_archive_entry *entry, int64_t *elements,
                              const att_archive *archive, const att_json_node *node) {
   const att_json_node *shape = att_json_member(node, "shape");
   if (!shape || shape->type != ATT_JSON_ARRAY) return bad_entry(archive, node, "no shape array");
-  int64_t count = 1;
-  bool empty = false, overflow = false;
+  int64_t count = 1; /* of the sizes that are not 0, for strides must not overflow either */
+  bool empty = false;
   for (const att_json_node *size = shape->child; size; size = size->next) {
     if (size->type != ATT_JSON_NUMBER || !size->is_integer || size->integer < 0)
       return bad_entry(archive, node, "a size of its shape is not a whole number >= 0");
     if (entry->ndim < ATT_MAX_NDIM) entry->view.shape[entry->ndim] = size->integer;
     entry->ndim++;
     empty = empty || size->integer == 0;
-    overflow = overflow || !att_mul_checked(&count, count, size->integer);
+    if (size->integer > 0 && !att_mul_checked(&count, count, size->integer))
+      return bad_entry(archive, node, "the product of its shape overflows");
   }
-  if (overflow && !empty) return bad_entry(archive, node, "the product of its shape overflows");
   *elements = empty ? 0 : count;
   return ATT_OK;
 }
