@@ -1,0 +1,23 @@
+/* All bodies, for a target file that has chosen a class (ATT_FUSED) and a
+ * vector vocabulary. Everything is static: each target has its own copy,
+ * compiled with its own instruction-set flags. */
+#ifndef ATT_KERNELS_BODY_BODIES_H
+#define ATT_KERNELS_BODY_BODIES_H
+
+#include <math.h>
+#include <stddef.h>
+
+#include "base/dtype.h"
+#include "kernels/kernels.h"
+
+#define V_INLINE static inline __attribute__((always_inline))
+
+#include "kernels/body/vmath.h"
+
+#include "kernels/body/finish.h"
+#include "kernels/body/pack.h"
+#include "kernels/body/rows.h"
+#include "kernels/body/softmax_tile.h"
+#include "kernels/body/tile_product.h"
+
+#endif

@@ -1,0 +1,35 @@
+/* Rows to k-major panels of 16: a transpose of 16x16 blocks where rows are
+ * adjacent in k, a copy where they are adjacent in n, element by element else. */
+
+#define V_PACK(suffix, type, load, widen)                                                          \
+  static void body_pack_element_##suffix(float *to, const type *from, const att_pack *p,           \
+                                         int64_t n, int64_t j) {                                   \
+    for (int64_t lane = 0; lane < VN; lane++)                                                      \
+      to[j * VN + lane] =                                                                          \
+          n + lane < p->n ? widen(from[lane * p->row_stride + j * p->k_stride]) : 0.0f;            \
+  }                                                                                                \
+  static void body_pack_##suffix(float *panels, const type *rows, const att_pack *p) {             \
+    for (int64_t n = 0; n < p->n; n += VN) {                                                       \
+      float *to = panels + n / VN * p->panel_stride;                                               \
+      const type *from = rows + n * p->row_stride;                                                 \
+      int64_t j = 0;                                                                               \
+      if (n + VN <= p->n && p->k_stride == 1) {                                                    \
+        for (; j + VN <= p->k; j += VN) {                                                          \
+          vf block[VN];                                                                            \
+          for (int r = 0; r < VN; r++) block[r] = load(from + r * p->row_stride + j);              \
+          v_transpose16(block);                                                                    \
+          for (int r = 0; r < VN; r++) v_store(to + (j + r) * VN, block[r]);                       \
+        }                                                                                          \
+      } else if (n + VN <= p->n && p->row_stride == 1) {                                           \
+        for (; j < p->k; j++) v_store(to + j * VN, load(from + j * p->k_stride));                  \
+      }                                                                                            \
+      for (; j < p->k; j++) body_pack_element_##suffix(to, from, p, n, j);                         \
+    }                                                                                              \
+  }
+
+static inline float body_same(float x) { return x; }
+
+V_PACK(f32, float, v_load, body_same)
+V_PACK(f16, uint16_t, v_load_f16, att_f16_to_f32)
+V_PACK(bf16, uint16_t, v_load_bf16, att_bf16_to_f32)
+#undef V_PACK

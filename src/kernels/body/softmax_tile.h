@@ -1,0 +1,122 @@
+/* One block of online softmax for several rows: lanes are keys.
+ *
+ * Sixteen rows go through three passes: scores and their largest, then the
+ * rescaling factors of all sixteen rows in one vector, then exponentials and
+ * their sum. The order of every sum is that of ref/softmax_tile.h. */
+
+V_INLINE vf body_alibi(vf x, const att_softmax_tile *t, int64_t r, int64_t c) {
+  int64_t relative = t->position[r] - (t->first_key + c);
+  vf distance = v_abs(v_from_int(vi_sub(vi_set1((int32_t)relative), vi_iota())));
+  return v_fma(v_set1(-t->slope[r]), distance, x);
+}
+
+V_INLINE vf body_bias(vf x, const att_softmax_tile *t, int64_t r, int64_t c, int n) {
+  const float *bias = t->bias + r * t->bias_row + c * t->bias_col;
+  if (t->bias_col == 1) return v_add(x, v_load_n(bias, n));
+  float strided[VN] = {0};
+  for (int i = 0; i < n; i++) strided[i] = bias[i * t->bias_col];
+  return v_add(x, v_load(strided));
+}
+
+/* Which of the 16 columns from c on row r sees. */
+V_INLINE vm body_visible(const att_softmax_tile *t, int64_t r, int64_t c, int n) {
+  int64_t low = t->low ? t->low[r] - c : 0, high = t->low ? t->high[r] - c : n;
+  if (high > n) high = n;
+  vm inside = vm_and(vm_not(vi_lt(vi_iota(), vi_set1((int32_t)low))),
+                     vi_lt(vi_iota(), vi_set1((int32_t)high)));
+  if (t->visible) inside = vm_and(inside, vm_load_bytes(t->visible + r * t->visible_row + c, n));
+  return inside;
+}
+
+/* Final scores of row r in place; true if a key is live. `extras` and `masked`
+ * are constants at each call, so that the plain case is a multiply and a max. */
+V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, const bool extras,
+                          const bool masked) {
+  float *s = t->s + r * t->s_row;
+  vf hidden = v_set1(-INFINITY), scale = v_set1(t->scale), top = hidden;
+  for (int64_t c = 0; c < t->cols; c += VN) {
+    int n = t->cols - c < VN ? (int)(t->cols - c) : VN;
+    vf x = v_mul(scale, v_load(s + c));
+    if (extras) {
+      if (t->softcap < INFINITY) {
+        vf cap = v_set1(t->softcap);
+        x = v_mul(cap, v_tanh(v_div(x, cap)));
+      }
+      if (t->bias) x = body_bias(x, t, r, c, n);
+      if (t->slope && t->slope[r] != 0.0f) x = body_alibi(x, t, r, c);
+    }
+    if (masked) x = v_select(body_visible(t, r, c, n), x, hidden);
+    top = v_max(top, x);
+    v_store(s + c, x);
+  }
+  *largest = v_max16(top);
+  if (*largest != -INFINITY) return true;
+  for (int64_t c = 0; c < t->cols; c++) /* all hidden, or NaN that a max never picks */
+    if (s[c] != -INFINITY) return true;
+  return false;
+}
+
+/* Exponentials of row r in place, their sum into l. Columns past `cols` become
+ * +0: they hold -inf after a masked pass. */
+V_INLINE void body_exponentials(const att_softmax_tile *t, int64_t r, float new_max, float factor) {
+  float *s = t->s + r * t->s_row;
+  vf m = v_set1(new_max), sum = v_set1(0.0f), hidden = v_set1(-INFINITY), zero = v_set1(0.0f);
+  for (int64_t c = 0; c < t->cols; c += VN) {
+    vf x = v_load(s + c);
+    vf e = v_select(v_eq(x, hidden), zero, v_exp(v_sub(x, m)));
+    sum = v_add(sum, e);
+    v_store(s + c, e);
+  }
+  vf l = v_fma(v_set1(t->l[r]), v_set1(factor), v_set1(v_tree16(sum)));
+  t->l[r] = v_first(l);
+  t->m[r] = new_max;
+  if (t->keep)
+    for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] * t->keep[r * t->keep_row + c];
+}
+
+static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows) {
+  float old_max[VN] = {0}, new_max[VN] = {0};
+  bool live[VN], extras = t->softcap < INFINITY || t->bias || t->slope;
+  bool masked = t->low || t->visible || t->cols % VN;
+  for (int i = 0; i < rows; i++) {
+    int64_t r = first + i;
+    float largest;
+    live[i] = extras   ? body_scores(t, r, &largest, true, true)
+              : masked ? body_scores(t, r, &largest, false, true)
+                       : body_scores(t, r, &largest, false, false);
+    old_max[i] = t->m[r];
+    new_max[i] = old_max[i] < largest ? largest : old_max[i];
+  }
+  vf old = v_load(old_max);
+  vf factor = v_exp(v_sub(old, v_load(new_max)));
+  factor = v_select(v_eq(old, v_set1(-INFINITY)), v_set1(1.0f), factor);
+  float factors[VN];
+  v_store(factors, factor);
+  for (int i = 0; i < rows; i++) {
+    int64_t r = first + i;
+    t->factor[r] = live[i] ? factors[i] : 1.0f;
+    if (live[i])
+      body_exponentials(t, r, new_max[i], factors[i]);
+    else
+      for (int64_t c = 0; c < t->cols; c += VN) v_store(t->s + r * t->s_row + c, v_set1(0.0f));
+  }
+}
+
+static void body_softmax_tile(const att_softmax_tile *t) {
+  for (int64_t r = 0; r < t->rows; r += VN)
+    body_softmax_rows(t, r, t->rows - r < VN ? (int)(t->rows - r) : VN);
+}
+
+static void body_find_not_finite(bool *found, const float *x, int64_t x_row, int64_t rows,
+                                 int64_t n) {
+  vf zero = v_set1(0.0f);
+  vm odd = v_ne(zero, zero);
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t c = 0; c < n; c += VN) {
+      const float *p = x + r * x_row + c;
+      vf a = n - c < VN ? v_load_n(p, (int)(n - c)) : v_load(p);
+      odd = vm_or(odd, v_ne(v_sub(a, a), zero));
+    }
+  }
+  *found = vm_any(odd);
+}

@@ -1,0 +1,97 @@
+/* Product of rows with packed panels: the micro-kernel under every matrix
+ * product and under attention.
+ *
+ * A block of R rows x P panels lives in registers while k runs over its whole
+ * length; lanes are columns, so each lane is one chain in index order and the
+ * bits are those of ref/tile_product.h. Rows come in any layout (a_row, a_k);
+ * three rows share one base pointer since an address can add one or two
+ * strides for free. Panels go outermost: a pair of them stays in the first-level
+ * cache while all rows pass by. */
+
+/* The row's address: base of its group of three, plus 0, 1 or 2 strides. */
+#define V_A(base, r) ((base)[(r) / 3] + ((r) % 3) * a_row)
+
+V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
+                                 const int P, int64_t cols) {
+  vf acc[V_TILE_ROWS][V_TILE_PANELS];
+  const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, b_panel = t->b_panel;
+  const float *a[(V_TILE_ROWS + 2) / 3];
+  const float *b = t->b + panel * b_panel;
+  float *c = t->c + row * t->c_row + panel * VN;
+
+  for (int g = 0; g < (R + 2) / 3; g++) a[g] = t->a + (row + 3 * g) * a_row;
+  for (int r = 0; r < R; r++)
+    for (int p = 0; p < P; p++)
+      acc[r][p] = !t->accumulate         ? v_set1(0.0f)
+                  : cols >= (p + 1) * VN ? v_load(c + r * t->c_row + p * VN)
+                                         : v_load_n(c + r * t->c_row + p * VN, (int)cols - p * VN);
+
+  if (t->accumulate && t->scale)
+    for (int r = 0; r < R; r++)
+      for (int p = 0; p < P; p++) acc[r][p] = v_mul(acc[r][p], v_set1(t->scale[row + r]));
+
+  for (int64_t j = 0; j < t->k; j++) {
+    vf column[V_TILE_PANELS];
+    for (int p = 0; p < P; p++) column[p] = v_load(b + p * b_panel);
+    for (int r = 0; r < R; r++) {
+      vf x = v_set1(*V_A(a, r));
+      for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
+    }
+    for (int g = 0; g < (R + 2) / 3; g++) a[g] += a_k;
+    b += b_k;
+  }
+
+  for (int r = 0; r < R; r++) {
+    for (int p = 0; p < P; p++) {
+      int64_t n = (panel + p) * VN, left = cols - p * VN;
+      float *to = c + r * t->c_row + p * VN;
+      if (left >= VN) {
+        if (t->bias) acc[r][p] = v_add(acc[r][p], v_load(t->bias + n));
+        if (t->residual)
+          acc[r][p] = v_add(acc[r][p], v_load(t->residual + (row + r) * t->residual_row + n));
+        v_store(to, acc[r][p]);
+      } else {
+        if (t->bias) acc[r][p] = v_add(acc[r][p], v_load_n(t->bias + n, (int)left));
+        if (t->residual)
+          acc[r][p] = v_add(
+              acc[r][p], v_load_n(t->residual + (row + r) * t->residual_row + n, (int)left));
+        v_store_n(to, acc[r][p], (int)left);
+      }
+    }
+  }
+}
+
+/* Some rows of P panels: full blocks, then halves of what is left. */
+#define V_PRODUCT_ROWS(P)                                                                          \
+  static void body_product_rows_##P(const att_tile *t, int64_t panel, int64_t cols) {              \
+    int64_t row = 0;                                                                               \
+    for (; row + V_TILE_ROWS <= t->rows; row += V_TILE_ROWS)                                       \
+      body_product_block(t, row, panel, V_TILE_ROWS, P, cols);                                     \
+    if (V_TILE_ROWS > 8 && row + 8 <= t->rows) {                                                   \
+      body_product_block(t, row, panel, V_TILE_ROWS > 8 ? 8 : 1, P, cols);                         \
+      row += 8;                                                                                    \
+    }                                                                                              \
+    if (V_TILE_ROWS > 4 && row + 4 <= t->rows) {                                                   \
+      body_product_block(t, row, panel, V_TILE_ROWS > 4 ? 4 : 1, P, cols);                         \
+      row += 4;                                                                                    \
+    }                                                                                              \
+    if (row + 2 <= t->rows) {                                                                      \
+      body_product_block(t, row, panel, 2, P, cols);                                               \
+      row += 2;                                                                                    \
+    }                                                                                              \
+    if (row < t->rows) body_product_block(t, row, panel, 1, P, cols);                              \
+  }
+V_PRODUCT_ROWS(1)
+#if V_TILE_PANELS > 1
+V_PRODUCT_ROWS(2)
+#endif
+#undef V_PRODUCT_ROWS
+
+static void body_tile_product(const att_tile *t) {
+  int64_t panels = (t->cols + VN - 1) / VN, panel = 0;
+#if V_TILE_PANELS > 1
+  for (; panel + 2 <= panels; panel += 2) body_product_rows_2(t, panel, t->cols - panel * VN);
+#endif
+  for (; panel < panels; panel++) body_product_rows_1(t, panel, t->cols - panel * VN);
+}
+#undef V_A

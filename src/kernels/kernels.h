@@ -1,0 +1,144 @@
+/* The kernel table: every operation whose bits or speed matter, behind one
+ * struct of function pointers that hangs on the runtime.
+ *
+ * A table starts as the plain definition of its class and is overlaid by what
+ * its target does faster, with the same bits. Which table a runtime has is
+ * decided once (dispatch.c). Panels: 16 columns side by side, k-major, so that
+ * lane = column and no sum ever runs across lanes.
+ */
+#ifndef ATT_KERNELS_KERNELS_H
+#define ATT_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "attend/status.h"
+
+#define ATT_LANES 16 /* width of a panel, and of tree16 */
+
+/* C [rows, cols] = A [rows, k] B [k, cols]: c(r,n) is one chain of multiply-adds
+ * over k in ascending order, from +0 or, with `accumulate`, from the old c(r,n)
+ * (times scale[r] if given); then + bias[n]; then + residual(r,n). B lies in panels of 16 columns: column n
+ * at step j is b[(n/16) * b_panel + j * b_k + n%16]; whole panels are readable,
+ * the lanes past `cols` may hold anything. */
+typedef struct att_tile {
+  float *c;
+  int64_t c_row;
+  const float *a;
+  int64_t a_row, a_k;
+  const float *b;
+  int64_t b_panel, b_k;
+  int64_t rows, cols, k;
+  bool accumulate;
+  const float *scale;    /* [rows] or NULL; with accumulate */
+  const float *bias;     /* [cols] or NULL */
+  const float *residual; /* [rows, cols] or NULL; may be c */
+  int64_t residual_row;
+} att_tile;
+
+/* Source rows [n, k] with element strides; panels [ceil(n/16), k, 16]; lanes of
+ * missing rows become +0. `panel_stride` is the distance between panels (at
+ * least 16 k). */
+typedef struct att_pack {
+  int64_t n, k;
+  int64_t row_stride, k_stride;
+  int64_t panel_stride;
+} att_pack;
+
+/* One block of online softmax (canonical_order.md, "blocks"). For each row r:
+ *   x = scale * s; x = softcap * tanh(x / softcap); x += bias;
+ *   x = fma(-slope[r], |position[r] - j|, x); hidden -> -inf
+ * then with mb the largest x, m' = max(m, mb), e = exp(x - m') (hidden: +0):
+ *   factor = exp(m - m'), l = fma(l, factor, tree16(e)), s <- e.
+ * A row without a visible key keeps m and l, gets factor 1 and e = 0. The first
+ * live block of a row (m = -inf) has factor 1. Column c is key j = first_key + c. */
+typedef struct att_softmax_tile {
+  float *s; /* in: products; out: e */
+  int64_t s_row;
+  int64_t rows, cols; /* cols <= block; s is writable to a multiple of 16 */
+  float scale;
+  float softcap; /* INFINITY: none */
+  const float *bias; /* or NULL */
+  int64_t bias_row, bias_col;
+  const float *slope;      /* [rows] or NULL */
+  const int64_t *position; /* [rows], with slope */
+  int64_t first_key;
+  const int32_t *low, *high; /* [rows] visible columns low <= c < high; NULL: all */
+  const uint8_t *visible;    /* or NULL: also visible[r * visible_row + c] != 0 */
+  int64_t visible_row;
+  const float *keep; /* dropout: e is multiplied by keep(r,c) after l; or NULL */
+  int64_t keep_row;
+  float *m, *l, *factor; /* [rows] */
+} att_softmax_tile;
+
+/* Total (m, l, o) <- total merged with one more span (sm, sl, so), rows apart:
+ *   m' = max(m, sm), a = exp(m - m'), b = exp(sm - m'),
+ *   l = fma(l, a, sl b), o = fma(o, a, so b).
+ * An empty side (m = -inf) is a copy of the other. */
+typedef struct att_merge_rows {
+  float *m, *l, *o;
+  int64_t o_row;
+  const float *sm, *sl, *so;
+  int64_t so_row;
+  int64_t rows, n;
+} att_merge_rows;
+
+/* Sink merged as (sink, 1, 0), then out = o * (1/l) + 0 and lse = m + log l. A
+ * row with nothing: out = +0, lse = -inf. m and l become those with the sink. */
+typedef struct att_finish_rows {
+  float *m, *l;
+  const float *o;
+  int64_t o_row;
+  const float *sink; /* [rows] or NULL */
+  float *out;        /* may be o */
+  int64_t out_row;
+  float *lse; /* [rows] or NULL */
+  int64_t rows, n;
+} att_finish_rows;
+
+/* One query row against S keys, as the definition says it: key by key, block
+ * by block, span by span. Keys and values are given by strides. */
+typedef struct att_attention_row {
+  const float *q; /* [D] adjacent */
+  const float *k; /* [S,D] */
+  int64_t k_row, k_col;
+  const float *v; /* [S,Dv] */
+  int64_t v_row, v_col;
+  int64_t keys, d, dv;
+  int64_t block, span;
+  float scale, softcap;
+  const float *bias; /* [S] with stride, or NULL */
+  int64_t bias_col;
+  float slope;      /* 0: none */
+  int64_t position; /* of the query, for slope */
+  int64_t low, high;      /* visible keys low <= j < high */
+  const uint8_t *visible; /* [S] or NULL: also visible[j] != 0 */
+  const float *keep;      /* [S] or NULL: dropout factors */
+  float *scores;          /* [S] scratch: receives masked scores */
+  float *o;               /* [Dv] out */
+  float *so;              /* [Dv] scratch */
+  float *m, *l;           /* out */
+} att_attention_row;
+
+typedef struct att_kernels {
+  const char *target; /* "avx2" … */
+  const char *numerics; /* class: "fma" or "muladd" */
+  int64_t tile_rows;    /* rows that tile_product likes to get in multiples of */
+  bool tiled;           /* false: the definition, row by row */
+#define ATT_KERNEL(name, parameters, contract) void(*name) parameters;
+#include "kernels/kernels.inc"
+#undef ATT_KERNEL
+} att_kernels;
+
+/* Fills `out` with the table of a target by name, NULL for the best of this
+ * processor. UNSUPPORTED with a list of those that would work; UNSUPPORTED too
+ * if the target fails its self-test here (see self_test.c). */
+struct att_runtime;
+att_status att_kernels_select(att_kernels *out, const struct att_runtime *runtime,
+                              const char *target);
+
+/* Runs every kernel of `table` against `plain` on a few hundred small inputs;
+ * NULL if all bits agree, else the name of the first kernel that differs. */
+const char *att_kernels_self_test(const att_kernels *table, const att_kernels *plain);
+
+#endif

@@ -1,0 +1,129 @@
+/* Vector vocabulary on AVX-512 (F, BW, DQ, VL): 16 lanes are one register. */
+#ifndef ATT_KERNELS_VEC_AVX512_H
+#define ATT_KERNELS_VEC_AVX512_H
+
+#include <immintrin.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define VN 16
+/* 12 x 2 accumulators, 2 columns; the row's element comes from memory as a
+ * broadcast operand: 26 of 32 registers. */
+#define V_TILE_ROWS 12
+#define V_TILE_PANELS 2
+
+typedef __m512 vf;
+typedef __m512i vi;
+typedef __mmask16 vm;
+
+static inline vm v_first_lanes(int n) { return (vm)((1u << n) - 1u); }
+
+static inline vf v_set1(float a) { return _mm512_set1_ps(a); }
+static inline vf v_load(const float *p) { return _mm512_loadu_ps(p); }
+static inline vf v_load_n(const float *p, int n) {
+  return _mm512_maskz_loadu_ps(v_first_lanes(n), p);
+}
+static inline void v_store(float *p, vf a) { _mm512_storeu_ps(p, a); }
+static inline void v_store_n(float *p, vf a, int n) {
+  _mm512_mask_storeu_ps(p, v_first_lanes(n), a);
+}
+static inline vf v_add(vf a, vf b) { return _mm512_add_ps(a, b); }
+static inline vf v_sub(vf a, vf b) { return _mm512_sub_ps(a, b); }
+static inline vf v_mul(vf a, vf b) { return _mm512_mul_ps(a, b); }
+static inline vf v_div(vf a, vf b) { return _mm512_div_ps(a, b); }
+static inline vf v_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
+static inline vf v_sqrt(vf a) { return _mm512_sqrt_ps(a); }
+/* max(b, a) of the instruction is b > a ? b : a, NaN gives a. */
+static inline vf v_max(vf a, vf b) { return _mm512_max_ps(b, a); }
+static inline vf v_min(vf a, vf b) { return _mm512_min_ps(b, a); }
+static inline vf v_abs(vf a) { return _mm512_andnot_ps(_mm512_set1_ps(-0.0f), a); }
+static inline vf v_neg(vf a) { return _mm512_xor_ps(_mm512_set1_ps(-0.0f), a); }
+static inline vf v_copysign(vf a, vf b) {
+  vf sign = _mm512_set1_ps(-0.0f);
+  return _mm512_or_ps(_mm512_andnot_ps(sign, a), _mm512_and_ps(sign, b));
+}
+static inline vf v_round(vf a) {
+  return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
+static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm v_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
+static inline vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
+static inline vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); }
+static inline vm vm_and(vm a, vm b) { return a & b; }
+static inline vm vm_or(vm a, vm b) { return a | b; }
+static inline vm vm_not(vm a) { return (vm)~a; }
+static inline bool vm_any(vm a) { return a != 0; }
+
+static inline vi v_bits(vf a) { return _mm512_castps_si512(a); }
+static inline vf v_float(vi a) { return _mm512_castsi512_ps(a); }
+static inline vi v_to_int(vf a) { return _mm512_cvttps_epi32(a); }
+static inline vf v_from_int(vi a) { return _mm512_cvtepi32_ps(a); }
+static inline vi vi_set1(int32_t a) { return _mm512_set1_epi32(a); }
+static inline vi vi_iota(void) {
+  return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+static inline vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
+static inline vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
+static inline vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
+static inline vi vi_or(vi a, vi b) { return _mm512_or_si512(a, b); }
+static inline vi vi_shl(vi a, int n) { return _mm512_sll_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_shr(vi a, int n) { return _mm512_srl_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_sar(vi a, int n) { return _mm512_sra_epi32(a, _mm_cvtsi32_si128(n)); }
+static inline vi vi_select(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m, b, a); }
+static inline vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask(a, b); }
+static inline vm vi_eq(vi a, vi b) { return _mm512_cmpeq_epi32_mask(a, b); }
+
+static inline vm vm_load_bytes(const uint8_t *p, int n) {
+  __m128i bytes = _mm_maskz_loadu_epi8(v_first_lanes(n), p);
+  return _mm_test_epi8_mask(bytes, bytes);
+}
+
+static inline vf v_load_bf16(const uint16_t *p) {
+  __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)p));
+  return _mm512_castsi512_ps(_mm512_slli_epi32(wide, 16));
+}
+static inline vf v_load_f16(const uint16_t *p) {
+  return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+/* r[i] lane j <-> r[j] lane i: 4-lane blocks inside registers, then the blocks. */
+static inline void v_transpose16(vf r[VN]) {
+  __m512 t[VN];
+  for (int i = 0; i < VN; i += 4) {
+    __m512 a = _mm512_unpacklo_ps(r[i], r[i + 1]), b = _mm512_unpackhi_ps(r[i], r[i + 1]);
+    __m512 c = _mm512_unpacklo_ps(r[i + 2], r[i + 3]), d = _mm512_unpackhi_ps(r[i + 2], r[i + 3]);
+    t[i] = _mm512_shuffle_ps(a, c, 0x44);
+    t[i + 1] = _mm512_shuffle_ps(a, c, 0xEE);
+    t[i + 2] = _mm512_shuffle_ps(b, d, 0x44);
+    t[i + 3] = _mm512_shuffle_ps(b, d, 0xEE);
+  }
+  for (int i = 0; i < 4; i++) {
+    __m512 a = _mm512_shuffle_f32x4(t[i], t[i + 4], 0x88);
+    __m512 b = _mm512_shuffle_f32x4(t[i], t[i + 4], 0xDD);
+    __m512 c = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0x88);
+    __m512 d = _mm512_shuffle_f32x4(t[i + 8], t[i + 12], 0xDD);
+    r[i] = _mm512_shuffle_f32x4(a, c, 0x88);
+    r[i + 4] = _mm512_shuffle_f32x4(b, d, 0x88);
+    r[i + 8] = _mm512_shuffle_f32x4(a, c, 0xDD);
+    r[i + 12] = _mm512_shuffle_f32x4(b, d, 0xDD);
+  }
+}
+
+static inline float v_first(vf a) { return _mm512_cvtss_f32(a); }
+
+static inline float v_max16(vf a) {
+  __m256 b = _mm256_max_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  c = _mm_max_ps(c, _mm_movehl_ps(c, c));
+  return _mm_cvtss_f32(_mm_max_ss(c, _mm_movehdup_ps(c)));
+}
+
+static inline float v_tree16(vf a) {
+  __m256 b = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));
+  __m128 c = _mm_add_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));
+  c = _mm_add_ps(c, _mm_movehl_ps(c, c));
+  return _mm_cvtss_f32(_mm_add_ss(c, _mm_movehdup_ps(c)));
+}
+
+#endif
