@@ -50,16 +50,18 @@ typedef struct att_pack {
  *   x = fma(-slope[r], |position[r] - j|, x); hidden -> -inf
  * then with mb the largest x, m' = max(m, mb), e = exp(x - m') (hidden: +0):
  *   factor = exp(m - m'), l = fma(l, factor, tree16(e)), s <- e.
- * A row without a visible key keeps m and l, gets factor 1 and e = 0. The first
- * live block of a row (m = -inf) has factor 1. Column c is key j = first_key + c. */
+ * A row without a visible key keeps m and l and gets factor 1. The first live
+ * block of a row (m = -inf) has factor 1. A hidden key's e is -0, which adds
+ * nothing but can be told from a visible one that underflowed to +0. Column c is
+ * key first_key + c. */
 typedef struct att_softmax_tile {
   float *s; /* in: products; out: e */
   int64_t s_row;
   int64_t rows, cols; /* cols <= block; s is writable to a multiple of 16 */
   float scale;
   float softcap; /* INFINITY: none */
-  const float *bias; /* or NULL */
-  int64_t bias_row, bias_col;
+  const float *const *bias; /* [rows] pointers to column 0, or NULL */
+  int64_t bias_col;
   const float *slope;      /* [rows] or NULL */
   const int64_t *position; /* [rows], with slope */
   int64_t first_key;

@@ -11,7 +11,7 @@ V_INLINE vf body_alibi(vf x, const att_softmax_tile *t, int64_t r, int64_t c) {
 }
 
 V_INLINE vf body_bias(vf x, const att_softmax_tile *t, int64_t r, int64_t c, int n) {
-  const float *bias = t->bias + r * t->bias_row + c * t->bias_col;
+  const float *bias = t->bias[r] + c * t->bias_col;
   if (t->bias_col == 1) return v_add(x, v_load_n(bias, n));
   float strided[VN] = {0};
   for (int i = 0; i < n; i++) strided[i] = bias[i * t->bias_col];
@@ -57,10 +57,11 @@ V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, 
 }
 
 /* Exponentials of row r in place, their sum into l. Columns past `cols` become
- * +0: they hold -inf after a masked pass. */
+ * -0: they hold -inf after a masked pass. */
 V_INLINE void body_exponentials(const att_softmax_tile *t, int64_t r, float new_max, float factor) {
   float *s = t->s + r * t->s_row;
-  vf m = v_set1(new_max), sum = v_set1(0.0f), hidden = v_set1(-INFINITY), zero = v_set1(0.0f);
+  vf m = v_set1(new_max), sum = v_set1(0.0f);
+  vf hidden = v_set1(-INFINITY), zero = v_set1(-0.0f);
   for (int64_t c = 0; c < t->cols; c += VN) {
     vf x = v_load(s + c);
     vf e = v_select(v_eq(x, hidden), zero, v_exp(v_sub(x, m)));
@@ -98,7 +99,7 @@ static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows
     if (live[i])
       body_exponentials(t, r, new_max[i], factors[i]);
     else
-      for (int64_t c = 0; c < t->cols; c += VN) v_store(t->s + r * t->s_row + c, v_set1(0.0f));
+      for (int64_t c = 0; c < t->cols; c += VN) v_store(t->s + r * t->s_row + c, v_set1(-0.0f));
   }
 }
 

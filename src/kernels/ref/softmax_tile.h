@@ -10,7 +10,7 @@ static void ref_softmax_tile(const att_softmax_tile *t) {
                      (!t->visible || t->visible[r * t->visible_row + c]);
       float x = t->scale * s[c];
       if (t->softcap < INFINITY) x = t->softcap * v_tanh(x / t->softcap);
-      if (t->bias) x = x + t->bias[r * t->bias_row + c * t->bias_col];
+      if (t->bias) x = x + t->bias[r][c * t->bias_col];
       if (t->slope && t->slope[r] != 0.0f) {
         int64_t distance = t->position[r] - (t->first_key + c);
         x = v_fma(-t->slope[r], (float)(distance < 0 ? -distance : distance), x);
@@ -20,13 +20,13 @@ static void ref_softmax_tile(const att_softmax_tile *t) {
     }
     t->factor[r] = 1.0f;
     if (!live) {
-      for (int64_t c = 0; c < t->cols; c++) s[c] = 0.0f;
+      for (int64_t c = 0; c < t->cols; c++) s[c] = -0.0f;
       continue;
     }
     float block_max = ref_max(s, t->cols);
     float new_max = t->m[r] < block_max ? block_max : t->m[r];
     if (t->m[r] != -INFINITY) t->factor[r] = v_exp(t->m[r] - new_max);
-    for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] == -INFINITY ? 0.0f : v_exp(s[c] - new_max);
+    for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] == -INFINITY ? -0.0f : v_exp(s[c] - new_max);
     t->l[r] = v_fma(t->l[r], t->factor[r], ref_sum(s, t->cols));
     t->m[r] = new_max;
     if (t->keep)

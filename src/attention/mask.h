@@ -1,0 +1,63 @@
+/* Mask rules as the attention code sees them.
+ *
+ * Coordinates: inside a sequence the visible keys are numbered r = 0 … n-1
+ * from the sequence's own first key; r is also the key's position. j = r +
+ * start is its index in tensors over keys. A rule narrows an interval of r and,
+ * where an interval cannot say it, hides single keys. Rules compose by
+ * intersection, so each one is applied after the other. */
+#ifndef ATT_ATTENTION_MASK_H
+#define ATT_ATTENTION_MASK_H
+
+#include "attend/mask.h"
+#include "base/status.h"
+
+/* Sizes that rules check their tensors against. */
+typedef struct att_mask_sizes {
+  int64_t b, h, t, s; /* largest query and key counts */
+} att_mask_sizes;
+
+/* One query row. */
+typedef struct att_mask_query {
+  int64_t b, h, i;
+  int64_t position;
+  int64_t t, n;  /* rows and keys of the sequence */
+  int64_t start; /* j of its first key */
+} att_mask_query;
+
+/* What a rule can do; each function may be NULL. */
+typedef struct att_mask_ops {
+  /* Everything about the rule that can be told without reading tensors. */
+  att_status (*check)(const att_mask_rule *rule, const att_mask_sizes *sizes);
+  /* Narrows [*low, *high) to a range outside which nothing is visible. */
+  void (*interval)(const att_mask_rule *rule, const att_mask_query *query, int64_t *low,
+                   int64_t *high);
+  /* Clears visible[r - low] of hidden keys low <= r < high. NULL: the interval
+   * says it all. */
+  void (*hide)(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,
+               uint8_t *visible);
+} att_mask_ops;
+
+#define ATT_MASK(NAME, value, name, doc) extern const att_mask_ops att_mask_##name;
+#include "attend/masks.inc"
+#undef ATT_MASK
+
+/* Checks all rules. BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE. */
+att_status att_mask_check(const att_mask *mask, const att_mask_sizes *sizes);
+
+/* True if some rule hides single keys inside its interval. */
+bool att_mask_has_holes(const att_mask *mask);
+
+/* The interval that all rules leave of [0, n); empty is low = high = 0. */
+void att_mask_interval(const att_mask *mask, const att_mask_query *query, int64_t *low,
+                       int64_t *high);
+
+/* visible[r - low] = 1 or 0 for low <= r < high, holes only. */
+void att_mask_visible(const att_mask *mask, const att_mask_query *query, int64_t low, int64_t high,
+                      uint8_t *visible);
+
+/* Strides of a tensor broadcast from the right to `ndim` dimensions of the
+ * given sizes: 0 where it has size 1 or no such dimension. BAD_SHAPE. */
+att_status att_broadcast(int64_t *strides, const att_view *view, int ndim, const int64_t *sizes,
+                         const char *what);
+
+#endif

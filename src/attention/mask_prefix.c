@@ -1,0 +1,18 @@
+/* prefix: causal, but the first lengths[b] keys are seen by every query. */
+#include "attention/mask.h"
+
+static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) {
+  (void)sizes;
+  if (!rule->lengths) return att_fail(ATT_BAD_ARGUMENT, "a mask rule \"prefix\" without lengths");
+  return ATT_OK;
+}
+
+static void interval(const att_mask_rule *rule, const att_mask_query *query, int64_t *low,
+                     int64_t *high) {
+  (void)low;
+  int64_t prefix = rule->lengths[query->b];
+  int64_t end = query->position + 1 > prefix ? query->position + 1 : prefix;
+  if (*high > end) *high = end;
+}
+
+const att_mask_ops att_mask_prefix = {.check = check, .interval = interval};

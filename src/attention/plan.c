@@ -1,0 +1,163 @@
+/* Plans: the checks, the choice of a path and the memory, made once; then any
+ * number of runs that allocate nothing. */
+#include "attention/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "kernels/kernels.h"
+#include "tensor/shape.h"
+
+void *att_arena_take(att_arena *arena, int64_t count, int64_t size) {
+  int64_t at = arena->used;
+  arena->used += (count * size + 63) / 64 * 64;
+  return arena->base ? arena->base + at : NULL;
+}
+
+static bool wants_results(const att_sdpa_args *a) {
+  return a->weights.data || a->scores.data || a->column_sums.data || a->entropy.data;
+}
+
+static const char *path_name(att_path path) {
+  switch (path) {
+  case ATT_PATH_ROWS: return "rows";
+  case ATT_PATH_TILES: return "tiles";
+  case ATT_PATH_F64: return "rows-f64";
+  }
+  return "unknown";
+}
+
+static void describe(att_sdpa_plan *plan) {
+  char how[64] = "";
+  if (plan->path == ATT_PATH_TILES)
+    snprintf(how, sizeof how, " of %lld rows x %lld keys, chunks of %lld%s",
+             (long long)plan->tiling.tile, (long long)plan->block, (long long)plan->tiling.chunk,
+             plan->tiling.split ? ", spans apart" : "");
+  snprintf(plan->text, sizeof plan->text, "%s%s; target %s; %d threads; workspace %lld bytes",
+           path_name(plan->path), how, att_runtime_target(plan->runtime),
+           att_runtime_threads(plan->runtime), (long long)plan->workspace_bytes);
+}
+
+static att_status measure(att_sdpa_plan *plan, const att_problem *p) {
+  switch (plan->path) {
+  case ATT_PATH_ROWS: plan->worker_bytes = att_rows_bytes(p); break;
+  case ATT_PATH_F64: plan->worker_bytes = att_f64_bytes(p); break;
+  case ATT_PATH_TILES:
+    plan->tiling = att_tiles_choose(p, plan->runtime);
+    plan->worker_bytes = att_tiles_bytes(p, &plan->tiling);
+    plan->partial_bytes = att_tiles_partial_bytes(p, &plan->tiling);
+    if (plan->results) {
+      int64_t rows = att_rows_bytes(p);
+      if (plan->worker_bytes < rows) plan->worker_bytes = rows;
+    }
+    break;
+  }
+  int64_t all;
+  if (!att_mul_checked(&all, plan->worker_bytes, att_runtime_threads(plan->runtime)) ||
+      !att_add_checked(&all, all, plan->partial_bytes))
+    return att_fail(ATT_TOO_LARGE, "the workspace of this attention has no possible size");
+  plan->workspace_bytes = all;
+  return ATT_OK;
+}
+
+att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
+                                const att_sdpa_args *args) {
+  if (!out || !runtime)
+    return att_fail(ATT_BAD_ARGUMENT, "att_sdpa_plan_create: out or runtime is NULL");
+  att_problem p;
+  ATT_TRY(att_problem_resolve(&p, args));
+  att_sdpa_plan plan = {
+      .runtime = runtime,
+      .b = p.b, .h = p.h, .g = p.g, .t = p.t, .s = p.s, .d = p.d, .dv = p.dv,
+      .block = p.block, .span = p.span,
+      .dtype = p.dtype,
+      .q_dtype = args->q.dtype,
+      .results = wants_results(args),
+  };
+  plan.path = p.dtype == ATT_F64           ? ATT_PATH_F64
+              : runtime->kernels->tiled ? ATT_PATH_TILES
+                                           : ATT_PATH_ROWS;
+  if (args->strict && plan.path != ATT_PATH_TILES)
+    return att_fail(ATT_UNSUPPORTED, "strict: %s attention on target %s runs row by row",
+                    att_dtype_name(p.dtype), att_runtime_target(runtime));
+  ATT_TRY(measure(&plan, &p));
+  describe(&plan);
+
+  void *memory, *workspace;
+  ATT_TRY(att_alloc(&memory, runtime, 1, sizeof plan, "an attention plan"));
+  att_status status =
+      att_alloc(&workspace, runtime, plan.workspace_bytes, 1, "an attention plan's workspace");
+  if (status != ATT_OK) {
+    att_release(runtime, memory, 1, sizeof plan);
+    return status;
+  }
+  plan.workspace = workspace;
+  memcpy(memory, &plan, sizeof plan);
+  *out = memory;
+  return ATT_OK;
+}
+
+void att_sdpa_plan_free(att_sdpa_plan *plan) {
+  if (!plan) return;
+  const att_runtime *runtime = plan->runtime;
+  att_release(runtime, plan->workspace, plan->workspace_bytes, 1);
+  att_release(runtime, plan, 1, sizeof *plan);
+}
+
+const char *att_sdpa_plan_describe(const att_sdpa_plan *plan) { return plan ? plan->text : ""; }
+
+int64_t att_sdpa_plan_workspace(const att_sdpa_plan *plan) {
+  return plan ? plan->workspace_bytes : 0;
+}
+
+/* A call must fit the plan: same kind, not larger. */
+static att_status check_fit(const att_sdpa_plan *plan, const att_problem *p) {
+  const att_sdpa_args *a = p->args;
+  if (p->dtype != plan->dtype || a->q.dtype != plan->q_dtype || p->block != plan->block ||
+      p->span != plan->span || p->d != plan->d || p->dv != plan->dv)
+    return att_fail(ATT_BAD_ARGUMENT, "the call differs from its plan in dtype, head dims or block");
+  if (p->b > plan->b || p->h != plan->h || p->g != plan->g || p->t > plan->t || p->s > plan->s)
+    return att_fail(ATT_BAD_SHAPE, "the call is larger than its plan (B %lld, T %lld, S %lld)",
+                    (long long)plan->b, (long long)plan->t, (long long)plan->s);
+  if (wants_results(a) && !plan->results)
+    return att_fail(ATT_BAD_ARGUMENT, "the call asks for weights or scores, its plan did not");
+  return ATT_OK;
+}
+
+static att_status check_overlap(const att_sdpa_args *a) {
+  const att_view *inputs[] = {&a->q, &a->k, &a->v, &a->bias, &a->alibi_slopes, &a->sinks};
+  const att_view *outputs[] = {&a->out, &a->lse, &a->weights, &a->scores, &a->column_sums,
+                               &a->entropy};
+  for (size_t o = 0; o < sizeof outputs / sizeof outputs[0]; o++)
+    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
+      if (outputs[o]->data && inputs[i]->data && att_views_overlap(outputs[o], inputs[i]))
+        return att_fail(ATT_BAD_ARGUMENT, "an output of attention overlaps an input");
+  return ATT_OK;
+}
+
+att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
+  if (!plan) return att_fail(ATT_BAD_ARGUMENT, "att_sdpa: plan is NULL");
+  att_problem p;
+  ATT_TRY(att_problem_resolve(&p, args));
+  ATT_TRY(check_fit(plan, &p));
+  ATT_TRY(check_overlap(args));
+  ATT_TRY(att_problem_check_sequences(&p));
+  switch (plan->path) {
+  case ATT_PATH_ROWS: att_rows_run(plan, &p, true); break;
+  case ATT_PATH_F64: att_f64_run(plan, &p); break;
+  case ATT_PATH_TILES:
+    att_tiles_run(plan, &p);
+    if (wants_results(args)) att_rows_run(plan, &p, false);
+    break;
+  }
+  return ATT_OK;
+}
+
+att_status att_sdpa_once(att_runtime *runtime, const att_sdpa_args *args) {
+  att_sdpa_plan *plan;
+  ATT_TRY(att_sdpa_plan_create(&plan, runtime, args));
+  att_status status = att_sdpa(plan, args);
+  att_sdpa_plan_free(plan);
+  return status;
+}

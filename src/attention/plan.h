@@ -1,0 +1,63 @@
+/* The inside of a plan: how a problem is run, and the memory for it. */
+#ifndef ATT_ATTENTION_PLAN_H
+#define ATT_ATTENTION_PLAN_H
+
+#include "attention/problem.h"
+#include "base/runtime.h"
+
+typedef enum att_path {
+  ATT_PATH_ROWS = 0,  /* the definition, row by row */
+  ATT_PATH_TILES = 1, /* tiles of rows and blocks of keys */
+  ATT_PATH_F64 = 2    /* double precision, row by row */
+} att_path;
+
+/* Sizes of the tiled path. */
+typedef struct att_tiling {
+  int64_t chunk;     /* rows of a piece of work: K and V are packed once for it */
+  int64_t tile;      /* rows whose scores are in flight together */
+  bool split;        /* spans are pieces of their own, merged afterwards */
+  int64_t max_spans; /* with split */
+} att_tiling;
+
+struct att_sdpa_plan {
+  att_runtime *runtime;
+  att_path path;
+  att_tiling tiling;
+  /* What the plan was made for; a call may not exceed it. */
+  int64_t b, h, g, t, s, d, dv, block, span;
+  att_dtype dtype, q_dtype;
+  bool results; /* weights, scores, column sums or entropy wanted */
+  int64_t worker_bytes, partial_bytes, workspace_bytes;
+  unsigned char *workspace;
+  char text[160];
+};
+
+/* A worker's part of the workspace. */
+static inline void *att_plan_worker(const att_sdpa_plan *plan, int worker) {
+  return plan->workspace + worker * plan->worker_bytes;
+}
+
+/* Bytes a worker needs for each path. */
+int64_t att_rows_bytes(const att_problem *problem);
+int64_t att_tiles_bytes(const att_problem *problem, const att_tiling *tiling);
+int64_t att_f64_bytes(const att_problem *problem);
+
+/* Chooses chunk, tile and split. */
+att_tiling att_tiles_choose(const att_problem *problem, const att_runtime *runtime);
+
+/* Bytes of the span results that a split run keeps. */
+int64_t att_tiles_partial_bytes(const att_problem *problem, const att_tiling *tiling);
+
+/* Runs. `mix` false: only weights, scores, column sums and entropy. */
+void att_rows_run(const att_sdpa_plan *plan, const att_problem *problem, bool mix);
+void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem);
+void att_f64_run(const att_sdpa_plan *plan, const att_problem *problem);
+
+/* Hands out pieces of a worker's memory; with base NULL it only counts. */
+typedef struct att_arena {
+  unsigned char *base;
+  int64_t used;
+} att_arena;
+void *att_arena_take(att_arena *arena, int64_t count, int64_t size);
+
+#endif

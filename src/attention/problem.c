@@ -1,0 +1,239 @@
+/* Checks of a call of attention and the numbers that follow from it. */
+#include "attention/problem.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/rng.h"
+#include "kernels/function64.h"
+
+void att_sdpa_args_init(att_sdpa_args *args) {
+  if (!args) return;
+  *args = (att_sdpa_args){
+      .struct_size = sizeof *args,
+      .scale = ATT_SCALE_DEFAULT,
+      .softcap = ATT_SOFTCAP_NONE,
+      .block = 128,
+      .span = 512,
+  };
+}
+
+/* A present view has data; the shape decides what else is looked at. */
+static bool present(const att_view *view) { return view->data != NULL; }
+
+static att_status check_view(const att_view *view, const char *name, int ndim) {
+  if (!present(view)) return att_fail(ATT_BAD_ARGUMENT, "%s is absent", name);
+  if (view->ndim != ndim)
+    return att_fail(ATT_BAD_SHAPE, "%s has %d dimensions, not %d", name, view->ndim, ndim);
+  if (!att_dtype_is_float(view->dtype))
+    return att_fail(ATT_BAD_DTYPE, "%s is %s, not a float type", name,
+                    att_dtype_name(view->dtype));
+  for (int n = 0; n < ndim; n++)
+    if (view->shape[n] < 0)
+      return att_fail(ATT_BAD_SHAPE, "%s: dimension %d has size %lld", name, n,
+                      (long long)view->shape[n]);
+  if (att_view_count(view) < 0) return att_fail(ATT_TOO_LARGE, "%s has too many elements", name);
+  return ATT_OK;
+}
+
+static att_status check_sizes(const att_view *view, const char *name, int ndim,
+                              const int64_t *expected) {
+  ATT_TRY(check_view(view, name, ndim));
+  for (int n = 0; n < ndim; n++)
+    if (view->shape[n] != expected[n])
+      return att_fail(ATT_BAD_SHAPE, "%s: dimension %d has size %lld, not %lld", name, n,
+                      (long long)view->shape[n], (long long)expected[n]);
+  return ATT_OK;
+}
+
+/* Results come in the type that sums have. */
+static att_status check_result(const att_problem *p, const att_view *view, const char *name,
+                               int ndim, const int64_t *expected) {
+  if (!present(view)) return ATT_OK;
+  ATT_TRY(check_sizes(view, name, ndim, expected));
+  att_dtype wanted = p->dtype == ATT_F64 ? ATT_F64 : ATT_F32;
+  if (view->dtype != wanted)
+    return att_fail(ATT_BAD_DTYPE, "%s is %s, not %s", name, att_dtype_name(view->dtype),
+                    att_dtype_name(wanted));
+  return ATT_OK;
+}
+
+static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
+  if (a->cache) {
+    const att_cache_shape *shape = att_cache_describe(a->cache);
+    if (present(&a->k) || present(&a->v))
+      return att_fail(ATT_BAD_ARGUMENT, "both a cache and k or v are given");
+    if (a->cu_q || a->cu_k)
+      return att_fail(ATT_UNSUPPORTED, "packed sequences over a cache");
+    if (a->cache_layer < 0 || a->cache_layer >= shape->layers)
+      return att_fail(ATT_BAD_ARGUMENT, "cache layer %lld of %lld", (long long)a->cache_layer,
+                      (long long)shape->layers);
+    if (shape->head_dim != p->d)
+      return att_fail(ATT_BAD_SHAPE, "q has head dim %lld, the cache %lld", (long long)p->d,
+                      (long long)shape->head_dim);
+    p->g = shape->kv_heads;
+    p->s = shape->capacity;
+    p->dv = shape->value_dim;
+    p->dtype = shape->dtype;
+    if (a->q.dtype == ATT_F64) return att_fail(ATT_BAD_DTYPE, "q is f64 over a cache");
+    return ATT_OK;
+  }
+  ATT_TRY(check_view(&a->k, "k", 4));
+  ATT_TRY(check_view(&a->v, "v", 4));
+  int64_t batch = a->q.shape[0];
+  if (a->k.shape[0] != batch || a->v.shape[0] != batch)
+    return att_fail(ATT_BAD_SHAPE, "q, k and v have batch sizes %lld, %lld and %lld",
+                    (long long)batch, (long long)a->k.shape[0], (long long)a->v.shape[0]);
+  if (a->k.shape[1] != a->v.shape[1])
+    return att_fail(ATT_BAD_SHAPE, "k has %lld heads and v %lld", (long long)a->k.shape[1],
+                    (long long)a->v.shape[1]);
+  if (a->k.shape[2] != a->v.shape[2])
+    return att_fail(ATT_BAD_SHAPE, "k has %lld keys and v %lld", (long long)a->k.shape[2],
+                    (long long)a->v.shape[2]);
+  if (a->k.shape[3] != p->d)
+    return att_fail(ATT_BAD_SHAPE, "q has head dim %lld and k %lld", (long long)p->d,
+                    (long long)a->k.shape[3]);
+  if (a->q.dtype != a->k.dtype || a->q.dtype != a->v.dtype)
+    return att_fail(ATT_BAD_DTYPE, "q, k and v are %s, %s and %s", att_dtype_name(a->q.dtype),
+                    att_dtype_name(a->k.dtype), att_dtype_name(a->v.dtype));
+  p->g = a->k.shape[1];
+  p->s = a->k.shape[2];
+  p->dv = a->v.shape[3];
+  p->dtype = a->k.dtype;
+  return ATT_OK;
+}
+
+static att_status check_numbers(att_problem *p, const att_sdpa_args *a) {
+  p->scale = a->scale;
+  if (a->scale == ATT_SCALE_DEFAULT) p->scale = p->d > 0 ? 1.0 / sqrt((double)p->d) : 1.0;
+  if (!(p->scale - p->scale == 0.0))
+    return att_fail(ATT_BAD_ARGUMENT, "a scale of %g", p->scale);
+  p->softcap = a->softcap;
+  if (!(a->softcap > 0.0)) return att_fail(ATT_BAD_ARGUMENT, "a soft cap of %g", a->softcap);
+  if (!(a->dropout >= 0.0 && a->dropout < 1.0))
+    return att_fail(ATT_BAD_ARGUMENT, "a dropout of %g", a->dropout);
+  p->block = a->block;
+  p->span = a->span;
+  if (p->block < 16 || p->block % 16 || p->block > 1024 || p->span < p->block ||
+      p->span % p->block || p->span > 65536)
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "block %lld and span %lld: a block is a multiple of 16 up to 1024, a span a "
+                    "multiple of the block up to 65536",
+                    (long long)p->block, (long long)p->span);
+  return ATT_OK;
+}
+
+static att_status check_per_head(const att_problem *p, const att_view *view, const char *name) {
+  if (!present(view)) return ATT_OK;
+  int64_t heads[1] = {p->h};
+  ATT_TRY(check_sizes(view, name, 1, heads));
+  if (view->dtype != ATT_F32 && view->dtype != ATT_F64)
+    return att_fail(ATT_BAD_DTYPE, "%s are %s, not f32", name, att_dtype_name(view->dtype));
+  return ATT_OK;
+}
+
+static att_status check_rows(const att_problem *p, const att_sdpa_args *a) {
+  if (!a->rows) return ATT_OK;
+  if (a->cu_q) return att_fail(ATT_UNSUPPORTED, "chosen rows of packed sequences");
+  if (a->n_rows < 0 || a->n_rows > p->t)
+    return att_fail(ATT_BAD_ARGUMENT, "%lld chosen rows of %lld", (long long)a->n_rows,
+                    (long long)p->t);
+  for (int64_t n = 0; n < a->n_rows; n++)
+    if (a->rows[n] < 0 || a->rows[n] >= p->t || (n > 0 && a->rows[n] <= a->rows[n - 1]))
+      return att_fail(ATT_BAD_ARGUMENT, "chosen rows must ascend inside 0 … %lld; entry %lld is %lld",
+                      (long long)p->t - 1, (long long)n, (long long)a->rows[n]);
+  return ATT_OK;
+}
+
+static att_status check_results(const att_problem *p, const att_sdpa_args *a) {
+  int64_t batch = a->q.shape[0], rows = a->rows ? a->n_rows : a->q.shape[2];
+  int64_t keys = a->cache ? p->s : a->k.shape[2];
+  int64_t out[4] = {batch, p->h, a->q.shape[2], p->dv};
+  ATT_TRY(check_sizes(&a->out, "out", 4, out));
+  if (a->out.dtype != a->q.dtype && a->out.dtype != ATT_F32)
+    return att_fail(ATT_BAD_DTYPE, "out is %s; it must have q's type %s or f32",
+                    att_dtype_name(a->out.dtype), att_dtype_name(a->q.dtype));
+  int64_t pairs[4] = {batch, p->h, rows, keys};
+  /* With a cache the caller may ask for the columns of the keys there are. */
+  if (a->cache && present(&a->weights) && a->weights.ndim == 4 && a->weights.shape[3] < keys)
+    pairs[3] = a->weights.shape[3];
+  ATT_TRY(check_result(p, &a->weights, "weights", 4, pairs));
+  if (a->cache && present(&a->scores) && a->scores.ndim == 4) pairs[3] = a->scores.shape[3];
+  ATT_TRY(check_result(p, &a->scores, "scores", 4, pairs));
+  if (a->score_stage < ATT_SCORES_RAW || a->score_stage > ATT_SCORES_MASKED)
+    return att_fail(ATT_BAD_ARGUMENT, "score stage %d", a->score_stage);
+  ATT_TRY(check_result(p, &a->lse, "lse", 3, out));
+  int64_t columns[3] = {batch, p->h, keys};
+  if (a->cache && present(&a->column_sums) && a->column_sums.ndim == 3)
+    columns[2] = a->column_sums.shape[2];
+  ATT_TRY(check_result(p, &a->column_sums, "column_sums", 3, columns));
+  return check_result(p, &a->entropy, "entropy", 3, out);
+}
+
+att_status att_problem_resolve(att_problem *out, const att_sdpa_args *a) {
+  if (!a) return att_fail(ATT_BAD_ARGUMENT, "the attention arguments are NULL");
+  if (a->struct_size != sizeof *a)
+    return att_fail(ATT_BAD_ARGUMENT, "attention arguments not set up by att_sdpa_args_init");
+  att_problem p = {.args = a};
+  ATT_TRY(check_view(&a->q, "q", 4));
+  p.h = a->q.shape[1];
+  p.d = a->q.shape[3];
+  ATT_TRY(resolve_keys(&p, a));
+  if (p.h > 0 && (p.g < 1 || p.h % p.g != 0))
+    return att_fail(ATT_BAD_SHAPE, "%lld query heads do not divide into %lld key/value heads",
+                    (long long)p.h, (long long)p.g);
+  p.group = p.h > 0 ? p.h / p.g : 1;
+  if ((a->cu_q == NULL) != (a->cu_k == NULL))
+    return att_fail(ATT_BAD_ARGUMENT, "only one of cu_q and cu_k is given");
+  if (a->cu_q && (a->q.shape[0] != 1 || a->n_sequences < 0))
+    return att_fail(ATT_BAD_SHAPE, "packed sequences need batch 1 and n_sequences >= 0");
+  p.b = a->cu_q ? a->n_sequences : a->q.shape[0];
+  p.t = a->q.shape[2];
+  ATT_TRY(check_numbers(&p, a));
+  ATT_TRY(check_rows(&p, a));
+  ATT_TRY(check_results(&p, a));
+  ATT_TRY(check_per_head(&p, &a->alibi_slopes, "alibi_slopes"));
+  ATT_TRY(check_per_head(&p, &a->sinks, "sinks"));
+  att_mask_sizes sizes = {p.b, p.h, p.t, p.s};
+  ATT_TRY(att_mask_check(&a->mask, &sizes));
+  p.holes = att_mask_has_holes(&a->mask);
+  if (present(&a->bias)) {
+    if (!att_dtype_is_float(a->bias.dtype))
+      return att_fail(ATT_BAD_DTYPE, "bias is %s, not a float type", att_dtype_name(a->bias.dtype));
+    int64_t pairs[4] = {p.b, p.h, p.t, p.s};
+    ATT_TRY(att_broadcast(p.bias_stride, &a->bias, 4, pairs, "bias"));
+  }
+  *out = p;
+  return ATT_OK;
+}
+
+float att_load_f32(const void *data, int64_t at, att_dtype dtype) {
+  switch (dtype) {
+  case ATT_F16: return att_f16_to_f32(((const uint16_t *)data)[at]);
+  case ATT_BF16: return att_bf16_to_f32(((const uint16_t *)data)[at]);
+  case ATT_F64: return (float)((const double *)data)[at];
+  default: return ((const float *)data)[at];
+  }
+}
+
+void att_store_f32(void *data, int64_t at, float value, att_dtype dtype) {
+  switch (dtype) {
+  case ATT_F16: ((uint16_t *)data)[at] = att_f32_to_f16(value); break;
+  case ATT_BF16: ((uint16_t *)data)[at] = att_f32_to_bf16(value); break;
+  case ATT_F64: ((double *)data)[at] = value; break;
+  default: ((float *)data)[at] = value; break;
+  }
+}
+
+int64_t att_view_at(const att_view *view, int64_t b, int64_t h, int64_t row) {
+  return b * view->stride[0] + h * view->stride[1] + row * view->stride[2];
+}
+
+float att_dropout_factor(const att_sdpa_args *args, int64_t b, int64_t h, int64_t i, int64_t j) {
+  uint32_t counter[4] = {(uint32_t)b, (uint32_t)h, (uint32_t)i, (uint32_t)j}, words[4];
+  att_philox(words, counter, args->dropout_seed);
+  /* 32 random bits against p, exactly: both fit a double. */
+  bool dropped = (double)words[0] < args->dropout * 4294967296.0;
+  return dropped ? 0.0f : (float)(1.0 / (1.0 - args->dropout));
+}

@@ -1,0 +1,217 @@
+/* Keys and values of a span in the micro-kernel's layout, and what the rules
+ * say about a tile. */
+#include <string.h>
+
+#include "attention/tiles.h"
+#include "kv/cache.h"
+
+/* Values are packed for this many rows or more; fewer read them as they lie. */
+#define PACK_VALUES_ROWS 16
+
+static void pack(const att_kernels *kernels, float *to, const void *from, int64_t skip,
+                 att_dtype dtype, const att_pack *how) {
+  switch (dtype) {
+  case ATT_F16: kernels->pack_f16(to, (const uint16_t *)from + skip, how); break;
+  case ATT_BF16: kernels->pack_bf16(to, (const uint16_t *)from + skip, how); break;
+  default: kernels->pack_f32(to, (const float *)from + skip, how); break;
+  }
+}
+
+/* n values from `from` + skip with the given strides. */
+static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_t row, int64_t col,
+                        int64_t n) {
+  const att_problem *p = w->problem;
+  bool usable = p->dtype == ATT_F32 && col == 1 && p->dv % ATT_LANES == 0;
+  if (usable && w->rows < PACK_VALUES_ROWS) {
+    w->v = (const float *)from + skip;
+    w->v_row = row;
+    w->v_panel = ATT_LANES;
+    return;
+  }
+  att_pack how = {.n = p->dv, .k = n, .row_stride = col, .k_stride = row,
+                  .panel_stride = n * ATT_LANES};
+  pack(w->kernels, w->v_store, from, skip, p->dtype, &how);
+  w->v = w->v_store;
+  w->v_row = ATT_LANES;
+  w->v_panel = n * ATT_LANES;
+}
+
+/* A cache's keys lie in panels already; f32 ones are used in place. A sequence
+ * whose first key is not at a panel's edge has its keys moved. */
+static void load_cached_keys(att_tile_work *w, const void *keys, int64_t first, int64_t n) {
+  const att_problem *p = w->problem;
+  int64_t d = p->d, panels = (n + ATT_LANES - 1) / ATT_LANES;
+  w->k_panel = d * ATT_LANES;
+  if (first % ATT_LANES == 0 && p->dtype == ATT_F32) {
+    w->k = (const float *)keys + first * d;
+    return;
+  }
+  w->k = w->k_store;
+  if (first % ATT_LANES == 0) {
+    att_pack how = {.n = ATT_LANES, .k = panels * d, .row_stride = 1, .k_stride = ATT_LANES};
+    pack(w->kernels, w->k_store, keys, first * d, p->dtype, &how);
+    return;
+  }
+  memset(w->k_store, 0, (size_t)(panels * w->k_panel) * sizeof(float));
+  for (int64_t r = 0; r < n; r++) {
+    int64_t t = first + r;
+    for (int64_t c = 0; c < d; c++)
+      w->k_store[(r / ATT_LANES * d + c) * ATT_LANES + r % ATT_LANES] =
+          att_load_f32(keys, (t / ATT_LANES * d + c) * ATT_LANES + t % ATT_LANES, p->dtype);
+  }
+}
+
+void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  int64_t n = end - first, at = w->sequence.k_first + first;
+  w->span_first = first;
+  w->span_end = end;
+  if (a->cache) {
+    int64_t sequence = a->cache_sequences ? a->cache_sequences[w->b] : w->b;
+    load_cached_keys(w, att_cache_keys(a->cache, a->cache_layer, sequence, w->kv_head), at, n);
+    load_values(w, att_cache_values(a->cache, a->cache_layer, sequence, w->kv_head), at * p->dv,
+                p->dv, 1, n);
+    return;
+  }
+  att_pack how = {.n = n, .k = p->d, .row_stride = a->k.stride[2], .k_stride = a->k.stride[3],
+                  .panel_stride = p->d * ATT_LANES};
+  pack(w->kernels, w->k_store, a->k.data, att_view_at(&a->k, w->sequence.batch, w->kv_head, at),
+       p->dtype, &how);
+  w->k = w->k_store;
+  w->k_panel = p->d * ATT_LANES;
+  load_values(w, a->v.data, att_view_at(&a->v, w->sequence.batch, w->kv_head, at), a->v.stride[2],
+              a->v.stride[3], n);
+}
+
+bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end) {
+  for (int64_t r = row; r < row + rows; r++)
+    if (w->lows[r] < end && w->highs[r] > first) return true;
+  return false;
+}
+
+static int64_t clamp(int64_t x, int64_t low, int64_t high) {
+  return x < low ? low : x > high ? high : x;
+}
+
+/* Single hidden keys of each row; *all and *any tell about the whole tile. */
+static void find_holes(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
+                       bool *all, bool *any) {
+  const att_problem *p = w->problem;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t low = first + w->tile_low[r], high = first + w->tile_high[r];
+    if (low >= high) continue;
+    int64_t h = w->kv_head * p->group + (row + r) / w->positions;
+    int64_t i = w->first_position + (row + r) % w->positions;
+    att_mask_query query = att_problem_query(p, &w->sequence, w->b, h, i);
+    uint8_t *visible = w->visible + r * p->block + (low - first);
+    att_mask_visible(&p->args->mask, &query, low, high, visible);
+    *all &= memchr(visible, 0, (size_t)(high - low)) == NULL;
+    *any |= memchr(visible, 1, (size_t)(high - low)) != NULL;
+  }
+  (void)end;
+}
+
+static void find_bias(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
+                      att_tile_mask *mask) {
+  const att_problem *p = w->problem;
+  const att_view *bias = &p->args->bias;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t h = w->kv_head * p->group + (row + r) / w->positions;
+    int64_t i = w->first_position + (row + r) % w->positions;
+    int64_t at = w->b * p->bias_stride[0] + h * p->bias_stride[1] + i * p->bias_stride[2] +
+                 (first + w->sequence.start) * p->bias_stride[3];
+    if (!w->bias_store) {
+      w->bias_rows[r] = (const float *)bias->data + at;
+      continue;
+    }
+    float *own = w->bias_store + r * p->block;
+    for (int64_t c = 0; c < end - first; c++)
+      own[c] = att_load_f32(bias->data, at + c * p->bias_stride[3], bias->dtype);
+    w->bias_rows[r] = own;
+  }
+  mask->bias = w->bias_rows;
+  mask->bias_col = w->bias_store ? 1 : p->bias_stride[3];
+}
+
+static void find_dropout(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end) {
+  const att_problem *p = w->problem;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t h = w->kv_head * p->group + (row + r) / w->positions;
+    int64_t i = w->first_position + (row + r) % w->positions;
+    for (int64_t c = 0; c < end - first; c++)
+      w->keep[r * p->block + c] = att_dropout_factor(p->args, w->b, h, i, first + c);
+  }
+}
+
+att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                                 int64_t end, att_tile_mask *mask) {
+  bool full = true, any = false;
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t low = w->lows[row + r], high = w->highs[row + r];
+    full &= low <= first && high >= end;
+    any |= low < end && high > first;
+    w->tile_low[r] = (int32_t)clamp(low - first, 0, end - first);
+    w->tile_high[r] = (int32_t)clamp(high - first, 0, end - first);
+  }
+  if (!any) return ATT_TILE_SKIP;
+  *mask = (att_tile_mask){.low = w->tile_low, .high = w->tile_high};
+  if (w->problem->holes) {
+    bool all = true;
+    any = false;
+    find_holes(w, row, rows, first, end, &all, &any);
+    if (!any) return ATT_TILE_SKIP;
+    if (!all) mask->visible = w->visible;
+    full &= all;
+  }
+  if (w->bias_rows) find_bias(w, row, rows, first, end, mask);
+  if (w->keep) {
+    find_dropout(w, row, rows, first, end);
+    mask->keep = w->keep;
+  }
+  return full ? ATT_TILE_FULL : ATT_TILE_PARTIAL;
+}
+
+bool att_tile_values_not_finite(const att_tile_work *w, int64_t first, int64_t end) {
+  const att_problem *p = w->problem;
+  const float *v = w->v + (first - w->span_first) * w->v_row;
+  bool found = false;
+  if (w->v_panel == ATT_LANES) { /* as they lie */
+    w->kernels->find_not_finite(&found, v, w->v_row, end - first, p->dv);
+    return found;
+  }
+  for (int64_t c = 0; c < p->dv && !found; c += ATT_LANES)
+    w->kernels->find_not_finite(&found, v + c / ATT_LANES * w->v_panel, ATT_LANES, end - first,
+                                ATT_LANES);
+  return found;
+}
+
+/* A hidden key carries -0; a dropped one (times 0) its sign too, or +0. */
+static bool is_hidden(const att_tile_work *w, const att_tile *mix, int64_t r, int64_t j) {
+  uint32_t bits;
+  memcpy(&bits, mix->a + r * mix->a_row + j, sizeof bits);
+  if (bits == 0x80000000u) return true;
+  return w->keep && w->keep[r * w->problem->block + j] == 0.0f;
+}
+
+void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix) {
+  for (int64_t r = 0; r < mix->rows; r++) {
+    att_tile run = *mix;
+    run.rows = 1;
+    run.c = mix->c + r * mix->c_row;
+    run.scale = mix->scale + r;
+    for (int64_t j = 0; j < mix->k; j += run.k + 1) {
+      run.k = 0;
+      while (j + run.k < mix->k && !is_hidden(w, mix, r, j + run.k)) run.k++;
+      if (run.k == 0) continue;
+      run.a = mix->a + r * mix->a_row + j;
+      run.b = mix->b + j * mix->b_k;
+      w->kernels->tile_product(&run);
+      run.scale = NULL;
+    }
+    if (run.scale) { /* every visible key was dropped: the factor alone */
+      run.k = 0;
+      w->kernels->tile_product(&run);
+    }
+  }
+}

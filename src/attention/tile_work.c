@@ -1,0 +1,201 @@
+/* Memory, queries and results of a chunk of rows. */
+#include <math.h>
+#include <string.h>
+
+#include "attention/tiles.h"
+#include "base/threads.h"
+
+/* A chunk packs keys and values once for so many rows. */
+#define CHUNK_ROWS 384
+/* Scores of so many rows x 128 keys stay close to the processor. */
+#define TILE_ROWS 48
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
+att_tiling att_tiles_choose(const att_problem *p, const att_runtime *runtime) {
+  int64_t threads = runtime->executor.threads, pairs = p->b * p->g;
+  int64_t rows = p->t * p->group, step = runtime->kernels->tile_rows;
+  att_tiling t = {.tile = round_up(TILE_ROWS, step)};
+  int64_t positions = at_most(p->t, CHUNK_ROWS / p->group);
+  if (positions < 1) positions = 1;
+  /* Fewer rows a piece where whole chunks would leave threads without work. */
+  while (positions * p->group > t.tile && threads > 1 &&
+         pairs * ((p->t + positions - 1) / positions) < 4 * threads)
+    positions = (positions + 1) / 2;
+  t.chunk = positions * p->group;
+  if (t.tile > t.chunk) t.tile = t.chunk > 0 ? t.chunk : 1;
+  t.max_spans = (p->s + p->span - 1) / p->span;
+  t.split = threads > 1 && rows <= t.tile && rows > 0 && t.max_spans > 1 && pairs < 4 * threads;
+  return t;
+}
+
+static int64_t partial_floats(const att_problem *p, const att_tiling *t) {
+  return round_up(t->tile * (p->dv + 2), 16);
+}
+
+int64_t att_tiles_partial_bytes(const att_problem *p, const att_tiling *t) {
+  if (!t->split) return 0;
+  return p->b * p->g * t->max_spans * partial_floats(p, t) * (int64_t)sizeof(float);
+}
+
+void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t piece) {
+  unsigned char *all = plan->workspace + plan->worker_bytes * att_runtime_threads(plan->runtime);
+  float *own = (float *)all + piece * partial_floats(w->problem, w->tiling);
+  w->sm = own;
+  w->sl = own + w->tiling->tile;
+  w->so = own + 2 * w->tiling->tile;
+}
+
+static void lay_out(att_tile_work *w, att_arena *arena) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  int64_t chunk = w->tiling->chunk, tile = w->tiling->tile, f = sizeof(float);
+  int64_t span = round_up(at_most(p->span, p->s), 16), pairs = tile * p->block;
+  w->q = att_arena_take(arena, chunk * p->d, f);
+  w->lows = att_arena_take(arena, chunk, sizeof(int64_t));
+  w->highs = att_arena_take(arena, chunk, sizeof(int64_t));
+  w->row_positions = att_arena_take(arena, chunk, sizeof(int64_t));
+  w->slopes = a->alibi_slopes.data ? att_arena_take(arena, chunk, f) : NULL;
+  w->sinks = a->sinks.data ? att_arena_take(arena, chunk, f) : NULL;
+  w->m = att_arena_take(arena, chunk, f);
+  w->l = att_arena_take(arena, chunk, f);
+  w->lse = att_arena_take(arena, chunk, f);
+  w->o = att_arena_take(arena, chunk * p->dv, f);
+  w->k_store = att_arena_take(arena, span * p->d, f);
+  w->v_store = att_arena_take(arena, span * round_up(p->dv, 16), f);
+  w->s = att_arena_take(arena, pairs, f);
+  w->sm = att_arena_take(arena, tile, f);
+  w->sl = att_arena_take(arena, tile, f);
+  w->so = att_arena_take(arena, tile * p->dv, f);
+  w->factor = att_arena_take(arena, tile, f);
+  w->tile_low = att_arena_take(arena, tile, sizeof(int32_t));
+  w->tile_high = att_arena_take(arena, tile, sizeof(int32_t));
+  w->visible = p->holes ? att_arena_take(arena, pairs, 1) : NULL;
+  w->bias_rows = a->bias.data ? att_arena_take(arena, tile, sizeof(float *)) : NULL;
+  w->bias_store = a->bias.data && a->bias.dtype != ATT_F32 ? att_arena_take(arena, pairs, f) : NULL;
+  w->keep = a->dropout > 0.0 ? att_arena_take(arena, pairs, f) : NULL;
+}
+
+int64_t att_tiles_bytes(const att_problem *problem, const att_tiling *tiling) {
+  att_tile_work w = {.problem = problem, .tiling = tiling};
+  att_arena arena = {0};
+  lay_out(&w, &arena);
+  return arena.used;
+}
+
+void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_problem *problem,
+                        int worker) {
+  *w = (att_tile_work){
+      .problem = problem,
+      .kernels = plan->runtime->kernels,
+      .tiling = &plan->tiling,
+  };
+  att_arena arena = {.base = att_plan_worker(plan, worker)};
+  lay_out(w, &arena);
+}
+
+/* Queries of one head as f32 rows. */
+static void gather_queries(att_tile_work *w, int64_t h, float *to) {
+  const att_view *q = &w->problem->args->q;
+  int64_t d = w->problem->d;
+  int64_t row = w->sequence.q_first + w->first_position;
+  for (int64_t i = 0; i < w->positions; i++) {
+    int64_t from = att_view_at(q, w->sequence.batch, h, row + i);
+    if (q->dtype == ATT_F32 && q->stride[3] == 1) {
+      memcpy(to + i * d, (const float *)q->data + from, (size_t)d * sizeof(float));
+      continue;
+    }
+    for (int64_t c = 0; c < d; c++)
+      to[i * d + c] = att_load_f32(q->data, from + c * q->stride[3], q->dtype);
+  }
+}
+
+/* Intervals, positions, slopes and sinks of one head's rows. */
+static void gather_rules(att_tile_work *w, int64_t h, int64_t row) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  for (int64_t i = 0; i < w->positions; i++, row++) {
+    att_mask_query query = att_problem_query(p, &w->sequence, w->b, h, w->first_position + i);
+    att_mask_interval(&a->mask, &query, &w->lows[row], &w->highs[row]);
+    w->row_positions[row] = query.position;
+    if (w->lows[row] < w->highs[row]) {
+      if (w->high == 0 || w->low > w->lows[row]) w->low = w->lows[row];
+      if (w->high < w->highs[row]) w->high = w->highs[row];
+    }
+    if (w->slopes)
+      w->slopes[row] = att_load_f32(a->alibi_slopes.data, h * a->alibi_slopes.stride[0],
+                                    a->alibi_slopes.dtype);
+    if (w->sinks)
+      w->sinks[row] = att_load_f32(a->sinks.data, h * a->sinks.stride[0], a->sinks.dtype);
+  }
+}
+
+bool att_tile_begin(att_tile_work *w, int64_t pair, int64_t chunk) {
+  const att_problem *p = w->problem;
+  w->b = pair / p->g;
+  w->kv_head = pair % p->g;
+  w->sequence = att_problem_sequence(p, w->b);
+  int64_t positions = w->tiling->chunk / p->group;
+  w->first_position = chunk * positions;
+  w->positions = at_most(positions, w->sequence.t - w->first_position);
+  if (w->positions <= 0) return false;
+  w->rows = w->positions * p->group;
+  w->low = w->high = 0;
+  for (int64_t n = 0; n < p->group; n++) {
+    int64_t h = w->kv_head * p->group + n;
+    gather_queries(w, h, w->q + n * w->positions * p->d);
+    gather_rules(w, h, n * w->positions);
+  }
+  return true;
+}
+
+void att_tile_clear_totals(att_tile_work *w) {
+  for (int64_t r = 0; r < w->rows; r++) {
+    w->m[r] = -INFINITY;
+    w->l[r] = 0.0f;
+  }
+  memset(w->o, 0, (size_t)(w->rows * w->problem->dv) * sizeof(float));
+}
+
+/* Finished rows of one head into a view of any type and strides. */
+static void scatter(att_tile_work *w, int64_t h, const float *from) {
+  const att_view *out = &w->problem->args->out;
+  int64_t dv = w->problem->dv, row = w->sequence.q_first + w->first_position;
+  for (int64_t i = 0; i < w->positions; i++) {
+    int64_t to = att_view_at(out, w->sequence.batch, h, row + i);
+    for (int64_t c = 0; c < dv; c++)
+      att_store_f32(out->data, to + c * out->stride[3], from[i * dv + c], out->dtype);
+  }
+}
+
+void att_tile_finish(att_tile_work *w) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  bool direct = a->out.dtype == ATT_F32 && a->out.stride[3] == 1;
+  int64_t first = w->sequence.q_first + w->first_position;
+  for (int64_t n = 0; n < p->group; n++) {
+    int64_t h = w->kv_head * p->group + n, row = n * w->positions;
+    float *o = w->o + row * p->dv;
+    float *out = direct ? (float *)a->out.data + att_view_at(&a->out, w->sequence.batch, h, first)
+                        : o;
+    att_finish_rows finish = {
+        .m = w->m + row,
+        .l = w->l + row,
+        .o = o,
+        .o_row = p->dv,
+        .sink = w->sinks ? w->sinks + row : NULL,
+        .out = out,
+        .out_row = direct ? a->out.stride[2] : p->dv,
+        .lse = w->lse + row,
+        .rows = w->positions,
+        .n = p->dv,
+    };
+    w->kernels->finish_rows(&finish);
+    if (!direct) scatter(w, h, o);
+    if (!a->lse.data) continue;
+    for (int64_t i = 0; i < w->positions; i++)
+      ((float *)a->lse.data)[att_view_at(&a->lse, w->sequence.batch, h, first + i)] =
+          w->lse[row + i];
+  }
+}

@@ -1,0 +1,198 @@
+/* Attention in tiles: the same bits as the definition, by the micro-kernel.
+ *
+ * A piece of work is a chunk of query rows of all heads of one group: their
+ * keys and values are packed once a span and serve every row. Inside a span, a
+ * tile of rows meets one block of keys after the other:
+ *
+ *   S = Q K^T        tile_product, panels of keys
+ *   P, m, l, factor  softmax_tile
+ *   O = O * factor + P V
+ *
+ * and at the end of the span (m, l, O) is merged into the rows' totals. Tiles
+ * that the mask hides are skipped, tiles it leaves alone are done without
+ * looking at it. With few rows the spans are pieces of their own, and a second
+ * pass merges their results in ascending order. */
+#include "attention/tiles.h"
+
+#include <math.h>
+
+#include "base/threads.h"
+
+/* Rows begin … begin+rows-1 of the chunk against the keys of one block. */
+static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end) {
+  const att_problem *p = w->problem;
+  att_tile_mask mask;
+  att_tile_class kind = att_tile_classify(w, row, rows, first, end, &mask);
+  if (kind == ATT_TILE_SKIP) return;
+
+  att_tile product = {
+      .c = w->s,
+      .c_row = p->block,
+      .a = w->q + row * p->d,
+      .a_row = p->d,
+      .a_k = 1,
+      .b = w->k + (first - w->span_first) / ATT_LANES * w->k_panel,
+      .b_panel = w->k_panel,
+      .b_k = ATT_LANES,
+      .rows = rows,
+      .cols = end - first,
+      .k = p->d,
+  };
+  w->kernels->tile_product(&product);
+
+  att_softmax_tile softmax = {
+      .s = w->s,
+      .s_row = p->block,
+      .rows = rows,
+      .cols = end - first,
+      .scale = (float)p->scale,
+      .softcap = (float)p->softcap,
+      .bias = mask.bias,
+      .bias_col = mask.bias_col,
+      .slope = w->slopes ? w->slopes + row : NULL,
+      .position = w->positions + row,
+      .first_key = first,
+      .low = kind == ATT_TILE_PARTIAL ? mask.low : NULL,
+      .high = mask.high,
+      .visible = mask.visible,
+      .visible_row = p->block,
+      .keep = mask.keep,
+      .keep_row = p->block,
+      .m = w->sm,
+      .l = w->sl,
+      .factor = w->factor,
+  };
+  w->kernels->softmax_tile(&softmax);
+
+  att_tile mix = {
+      .c = w->so,
+      .c_row = p->dv,
+      .a = w->s,
+      .a_row = p->block,
+      .a_k = 1,
+      .b = w->v + (first - w->span_first) * w->v_row,
+      .b_panel = w->v_panel,
+      .b_k = w->v_row,
+      .rows = rows,
+      .cols = p->dv,
+      .k = end - first,
+      .accumulate = true,
+      .scale = w->factor,
+  };
+  bool hides = kind == ATT_TILE_PARTIAL || mask.bias || mask.keep;
+  if (hides && att_tile_values_not_finite(w, first, end))
+    att_tile_mix_visible(w, &mix);
+  else
+    w->kernels->tile_product(&mix);
+}
+
+/* One tile of rows through one span: w->sm, sl, so. False if nothing is seen. */
+static bool tile_span(att_tile_work *w, int64_t row, int64_t rows) {
+  const att_problem *p = w->problem;
+  if (!att_tile_sees(w, row, rows, w->span_first, w->span_end)) return false;
+  for (int64_t r = 0; r < rows; r++) {
+    w->sm[r] = -INFINITY;
+    w->sl[r] = 0.0f;
+  }
+  for (int64_t n = 0; n < rows * p->dv; n++) w->so[n] = 0.0f;
+  for (int64_t first = w->span_first; first < w->span_end; first += p->block) {
+    int64_t end = first + p->block < w->span_end ? first + p->block : w->span_end;
+    tile_block(w, row, rows, first, end);
+  }
+  return true;
+}
+
+static int64_t span_end(const att_tile_work *w, int64_t first) {
+  int64_t end = first + w->problem->span;
+  return end < w->sequence.n ? end : w->sequence.n;
+}
+
+/* All rows of the chunk through all its spans, and out. */
+static void run_chunk(att_tile_work *w) {
+  const att_problem *p = w->problem;
+  att_tile_clear_totals(w);
+  int64_t first = w->low / p->span * p->span;
+  for (; first < w->high; first += p->span) {
+    att_tile_load_span(w, first, span_end(w, first));
+    for (int64_t row = 0; row < w->rows; row += w->tiling->tile) {
+      int64_t rows = w->rows - row < w->tiling->tile ? w->rows - row : w->tiling->tile;
+      if (!tile_span(w, row, rows)) continue;
+      att_merge_rows merge = {
+          .m = w->m + row, .l = w->l + row, .o = w->o + row * p->dv, .o_row = p->dv,
+          .sm = w->sm, .sl = w->sl, .so = w->so, .so_row = p->dv, .rows = rows, .n = p->dv,
+      };
+      w->kernels->merge_rows(&merge);
+    }
+  }
+  att_tile_finish(w);
+}
+
+typedef struct tiles_job {
+  const att_sdpa_plan *plan;
+  const att_problem *problem;
+  int64_t chunks; /* of the longest sequence */
+} tiles_job;
+
+/* Chunks with the most keys come first: under a causal mask those are the last. */
+static void run_chunks(void *context, int64_t begin, int64_t end, int worker) {
+  const tiles_job *job = context;
+  att_tile_work w;
+  att_tile_work_init(&w, job->plan, job->problem, worker);
+  int64_t pairs = job->problem->b * job->problem->g;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t chunk = job->chunks - 1 - piece / pairs;
+    if (att_tile_begin(&w, piece % pairs, chunk)) run_chunk(&w);
+  }
+}
+
+/* With split: one span of one chunk, kept for the second pass. */
+static void run_spans(void *context, int64_t begin, int64_t end, int worker) {
+  const tiles_job *job = context;
+  att_tile_work w;
+  att_tile_work_init(&w, job->plan, job->problem, worker);
+  int64_t spans = job->plan->tiling.max_spans;
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t pair = piece / spans, first = piece % spans * job->problem->span;
+    if (!att_tile_begin(&w, pair, 0)) continue;
+    att_tile_use_partial(&w, job->plan, piece);
+    for (int64_t r = 0; r < w.rows; r++) w.sm[r] = -INFINITY, w.sl[r] = 0.0f;
+    if (first >= w.high || first + job->problem->span <= w.low) continue;
+    att_tile_load_span(&w, first, span_end(&w, first));
+    tile_span(&w, 0, w.rows);
+  }
+}
+
+static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
+  const tiles_job *job = context;
+  const att_problem *p = job->problem;
+  att_tile_work w;
+  att_tile_work_init(&w, job->plan, p, worker);
+  int64_t spans = job->plan->tiling.max_spans;
+  for (int64_t pair = begin; pair < end; pair++) {
+    if (!att_tile_begin(&w, pair, 0)) continue;
+    att_tile_clear_totals(&w);
+    for (int64_t span = 0; span < spans && span * p->span < w.high; span++) {
+      att_tile_use_partial(&w, job->plan, pair * spans + span);
+      att_merge_rows merge = {
+          .m = w.m, .l = w.l, .o = w.o, .o_row = p->dv, .sm = w.sm, .sl = w.sl,
+          .so = w.so, .so_row = p->dv, .rows = w.rows, .n = p->dv,
+      };
+      w.kernels->merge_rows(&merge);
+    }
+    att_tile_finish(&w);
+  }
+}
+
+void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem) {
+  tiles_job job = {plan, problem, 0};
+  int64_t pairs = problem->b * problem->g;
+  if (problem->h == 0 || problem->t == 0) return;
+  if (plan->tiling.split) {
+    att_parallel_for(plan->runtime, pairs * plan->tiling.max_spans, 1, run_spans, &job);
+    att_parallel_for(plan->runtime, pairs, 1, merge_spans, &job);
+    return;
+  }
+  int64_t positions = plan->tiling.chunk / problem->group;
+  job.chunks = (problem->t + positions - 1) / positions;
+  att_parallel_for(plan->runtime, pairs * job.chunks, 1, run_chunks, &job);
+}

@@ -1,0 +1,87 @@
+/* A worker's state while it computes attention in tiles. */
+#ifndef ATT_ATTENTION_TILES_H
+#define ATT_ATTENTION_TILES_H
+
+#include "attention/plan.h"
+#include "kernels/kernels.h"
+
+typedef enum att_tile_class { ATT_TILE_SKIP, ATT_TILE_FULL, ATT_TILE_PARTIAL } att_tile_class;
+
+/* What the rules say about one tile of rows x keys, in the kernel's terms. */
+typedef struct att_tile_mask {
+  const int32_t *low, *high;
+  const uint8_t *visible;
+  const float *const *bias;
+  int64_t bias_col;
+  const float *keep;
+} att_tile_mask;
+
+/* Rows of a chunk are ordered by head, then position: row r is position
+ * first_position + r % positions of head kv_head * group + r / positions. Keys
+ * are counted from the sequence's first (attention/mask.h). */
+typedef struct att_tile_work {
+  const att_problem *problem;
+  const att_kernels *kernels;
+  const att_tiling *tiling;
+
+  att_sequence sequence;
+  int64_t b, kv_head;
+  int64_t first_position, positions, rows;
+  int64_t low, high; /* keys that any row sees lie in low … high-1 */
+
+  float *q;                /* [chunk, D] */
+  int64_t *lows, *highs;   /* [chunk] visible interval of each row */
+  int64_t *row_positions;  /* [chunk] */
+  float *slopes, *sinks;   /* [chunk] or NULL */
+  float *m, *l, *lse, *o;  /* [chunk], o [chunk, Dv]: totals */
+
+  const float *k, *v;      /* the span's keys in panels; its values */
+  int64_t k_panel, v_row, v_panel;
+  int64_t span_first, span_end;
+  float *k_store, *v_store; /* packed here unless usable as they lie */
+
+  float *s;                   /* [tile, block] */
+  float *sm, *sl, *so;        /* [tile], so [tile, Dv]: of the span */
+  float *factor;              /* [tile] */
+  int32_t *tile_low, *tile_high;
+  uint8_t *visible;           /* [tile, block] or NULL */
+  const float **bias_rows;    /* [tile] or NULL */
+  float *bias_store;          /* [tile, block] or NULL */
+  float *keep;                /* [tile, block] or NULL */
+} att_tile_work;
+
+/* Lays out a worker's memory. */
+void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_problem *problem,
+                        int worker);
+
+/* Begins chunk number `chunk` of pair (sequence, kv head): gathers queries and
+ * the rows' intervals. False if the sequence has no such rows. */
+bool att_tile_begin(att_tile_work *w, int64_t pair, int64_t chunk);
+
+void att_tile_clear_totals(att_tile_work *w);
+
+/* Points k and v at keys first … end-1, packing and widening where needed. */
+void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end);
+
+/* Points sm, sl, so at the memory of a split run's piece. */
+void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t piece);
+
+/* Does any of the rows see any of the keys, as far as intervals tell? */
+bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end);
+
+/* Skip, full or partial, and the kernel's description of a partial tile. Bias
+ * and dropout are filled in for full tiles too. */
+att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                                 int64_t end, att_tile_mask *mask);
+
+/* Is there an infinity or NaN among the values of keys first … end-1? */
+bool att_tile_values_not_finite(const att_tile_work *w, int64_t first, int64_t end);
+
+/* O = O * factor + P V over visible keys only, run by run, for values that may
+ * not be multiplied by a hidden key's zero. */
+void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix);
+
+/* Totals to out and lse, with the sink. */
+void att_tile_finish(att_tile_work *w);
+
+#endif
