@@ -6,7 +6,8 @@
 static const att_mask_ops *ops_of(att_mask_kind kind) {
   switch (kind) {
 #define ATT_MASK(NAME, value, name, doc)                                                           \
-  case ATT_MASK_##NAME: return &att_mask_##name;
+  case ATT_MASK_##NAME:                                                                            \
+    return &att_mask_##name;
 #include "attend/masks.inc"
 #undef ATT_MASK
   }
@@ -16,7 +17,8 @@ static const att_mask_ops *ops_of(att_mask_kind kind) {
 const char *att_mask_kind_name(att_mask_kind kind) {
   switch (kind) {
 #define ATT_MASK(NAME, value, name, doc)                                                           \
-  case ATT_MASK_##NAME: return #name;
+  case ATT_MASK_##NAME:                                                                            \
+    return #name;
 #include "attend/masks.inc"
 #undef ATT_MASK
   }

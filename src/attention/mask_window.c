@@ -15,8 +15,7 @@ static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) 
 static void interval(const att_mask_rule *rule, const att_mask_query *query, int64_t *low,
                      int64_t *high) {
   int64_t p = query->position;
-  if (rule->left != ATT_UNBOUNDED && p > rule->left && *low < p - rule->left)
-    *low = p - rule->left;
+  if (rule->left != ATT_UNBOUNDED && p > rule->left && *low < p - rule->left) *low = p - rule->left;
   if (rule->right != ATT_UNBOUNDED && rule->right < *high - 1 - p) *high = p + rule->right + 1;
 }
 

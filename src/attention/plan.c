@@ -69,15 +69,22 @@ att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
   ATT_TRY(att_problem_resolve(&p, args));
   att_sdpa_plan plan = {
       .runtime = runtime,
-      .b = p.b, .h = p.h, .g = p.g, .t = p.t, .s = p.s, .d = p.d, .dv = p.dv,
-      .block = p.block, .span = p.span,
+      .b = p.b,
+      .h = p.h,
+      .g = p.g,
+      .t = p.t,
+      .s = p.s,
+      .d = p.d,
+      .dv = p.dv,
+      .block = p.block,
+      .span = p.span,
       .dtype = p.dtype,
       .q_dtype = args->q.dtype,
       .results = wants_results(args),
   };
-  plan.path = p.dtype == ATT_F64           ? ATT_PATH_F64
+  plan.path = p.dtype == ATT_F64        ? ATT_PATH_F64
               : runtime->kernels->tiled ? ATT_PATH_TILES
-                                           : ATT_PATH_ROWS;
+                                        : ATT_PATH_ROWS;
   if (args->strict && plan.path != ATT_PATH_TILES)
     return att_fail(ATT_UNSUPPORTED, "strict: %s attention on target %s runs row by row",
                     att_dtype_name(p.dtype), att_runtime_target(runtime));
@@ -116,7 +123,8 @@ static att_status check_fit(const att_sdpa_plan *plan, const att_problem *p) {
   const att_sdpa_args *a = p->args;
   if (p->dtype != plan->dtype || a->q.dtype != plan->q_dtype || p->block != plan->block ||
       p->span != plan->span || p->d != plan->d || p->dv != plan->dv)
-    return att_fail(ATT_BAD_ARGUMENT, "the call differs from its plan in dtype, head dims or block");
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "the call differs from its plan in dtype, head dims or block");
   if (p->b > plan->b || p->h != plan->h || p->g != plan->g || p->t > plan->t || p->s > plan->s)
     return att_fail(ATT_BAD_SHAPE, "the call is larger than its plan (B %lld, T %lld, S %lld)",
                     (long long)plan->b, (long long)plan->t, (long long)plan->s);
@@ -127,8 +135,8 @@ static att_status check_fit(const att_sdpa_plan *plan, const att_problem *p) {
 
 static att_status check_overlap(const att_sdpa_args *a) {
   const att_view *inputs[] = {&a->q, &a->k, &a->v, &a->bias, &a->alibi_slopes, &a->sinks};
-  const att_view *outputs[] = {&a->out, &a->lse, &a->weights, &a->scores, &a->column_sums,
-                               &a->entropy};
+  const att_view *outputs[] = {&a->out,    &a->lse,         &a->weights,
+                               &a->scores, &a->column_sums, &a->entropy};
   for (size_t o = 0; o < sizeof outputs / sizeof outputs[0]; o++)
     for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
       if (outputs[o]->data && inputs[i]->data && att_views_overlap(outputs[o], inputs[i]))

@@ -27,8 +27,7 @@ static att_status check_view(const att_view *view, const char *name, int ndim) {
   if (view->ndim != ndim)
     return att_fail(ATT_BAD_SHAPE, "%s has %d dimensions, not %d", name, view->ndim, ndim);
   if (!att_dtype_is_float(view->dtype))
-    return att_fail(ATT_BAD_DTYPE, "%s is %s, not a float type", name,
-                    att_dtype_name(view->dtype));
+    return att_fail(ATT_BAD_DTYPE, "%s is %s, not a float type", name, att_dtype_name(view->dtype));
   for (int n = 0; n < ndim; n++)
     if (view->shape[n] < 0)
       return att_fail(ATT_BAD_SHAPE, "%s: dimension %d has size %lld", name, n,
@@ -64,8 +63,7 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
     const att_cache_shape *shape = att_cache_describe(a->cache);
     if (present(&a->k) || present(&a->v))
       return att_fail(ATT_BAD_ARGUMENT, "both a cache and k or v are given");
-    if (a->cu_q || a->cu_k)
-      return att_fail(ATT_UNSUPPORTED, "packed sequences over a cache");
+    if (a->cu_q || a->cu_k) return att_fail(ATT_UNSUPPORTED, "packed sequences over a cache");
     if (a->cache_layer < 0 || a->cache_layer >= shape->layers)
       return att_fail(ATT_BAD_ARGUMENT, "cache layer %lld of %lld", (long long)a->cache_layer,
                       (long long)shape->layers);
@@ -107,8 +105,7 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
 static att_status check_numbers(att_problem *p, const att_sdpa_args *a) {
   p->scale = a->scale;
   if (a->scale == ATT_SCALE_DEFAULT) p->scale = p->d > 0 ? 1.0 / sqrt((double)p->d) : 1.0;
-  if (!(p->scale - p->scale == 0.0))
-    return att_fail(ATT_BAD_ARGUMENT, "a scale of %g", p->scale);
+  if (!(p->scale - p->scale == 0.0)) return att_fail(ATT_BAD_ARGUMENT, "a scale of %g", p->scale);
   p->softcap = a->softcap;
   if (!(a->softcap > 0.0)) return att_fail(ATT_BAD_ARGUMENT, "a soft cap of %g", a->softcap);
   if (!(a->dropout >= 0.0 && a->dropout < 1.0))
@@ -141,7 +138,8 @@ static att_status check_rows(const att_problem *p, const att_sdpa_args *a) {
                     (long long)p->t);
   for (int64_t n = 0; n < a->n_rows; n++)
     if (a->rows[n] < 0 || a->rows[n] >= p->t || (n > 0 && a->rows[n] <= a->rows[n - 1]))
-      return att_fail(ATT_BAD_ARGUMENT, "chosen rows must ascend inside 0 … %lld; entry %lld is %lld",
+      return att_fail(ATT_BAD_ARGUMENT,
+                      "chosen rows must ascend inside 0 … %lld; entry %lld is %lld",
                       (long long)p->t - 1, (long long)n, (long long)a->rows[n]);
   return ATT_OK;
 }

@@ -12,20 +12,20 @@ typedef struct att_problem {
   int64_t b, h, g, t, s, d, dv; /* t, s: largest of a sequence */
   int64_t group;                /* query heads per key/value head */
   int64_t block, span;
-  double scale;   /* resolved */
-  double softcap; /* INFINITY: none */
-  att_dtype dtype;              /* of k and v, or of the cache */
-  int64_t bias_stride[4];       /* b, h, i, j */
-  bool holes;                   /* the mask hides keys inside intervals */
+  double scale;           /* resolved */
+  double softcap;         /* INFINITY: none */
+  att_dtype dtype;        /* of k and v, or of the cache */
+  int64_t bias_stride[4]; /* b, h, i, j */
+  bool holes;             /* the mask hides keys inside intervals */
 } att_problem;
 
 /* One sequence: its query rows and its keys. */
 typedef struct att_sequence {
-  int64_t batch;          /* index into the batch dimension of tensors */
-  int64_t q_first, t;     /* rows q_first … q_first+t-1 of the T dimension */
-  int64_t k_first, n;     /* keys k_first … k_first+n-1 of the S dimension */
-  int64_t start;          /* of key 0 counted from where the sequence begins in S */
-  int64_t offset;         /* position of row 0 */
+  int64_t batch;      /* index into the batch dimension of tensors */
+  int64_t q_first, t; /* rows q_first … q_first+t-1 of the T dimension */
+  int64_t k_first, n; /* keys k_first … k_first+n-1 of the S dimension */
+  int64_t start;      /* of key 0 counted from where the sequence begins in S */
+  int64_t offset;     /* position of row 0 */
 } att_sequence;
 
 /* Checks everything but the contents of tensors. With `placeholders` absent

@@ -71,8 +71,8 @@ void att_result_row(const att_result *r) {
   const att_sequence *s = r->sequence;
   int64_t row = row_index(r->problem, s, r->i);
   if (a->scores.data && row >= 0)
-    store_columns(&a->scores, r, row,
-                  a->score_stage == ATT_SCORES_MASKED ? r->scores : r->unmasked, -INFINITY);
+    store_columns(&a->scores, r, row, a->score_stage == ATT_SCORES_MASKED ? r->scores : r->unmasked,
+                  -INFINITY);
   if (!a->weights.data && !a->column_sums.data && !a->entropy.data) return;
   find_weights(r);
   if (a->entropy.data)

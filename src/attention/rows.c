@@ -90,19 +90,18 @@ static void find_rules(const att_problem *p, const att_sequence *s, int64_t b, i
   if (a->bias.data) {
     int64_t at = b * p->bias_stride[0] + h * p->bias_stride[1] + i * p->bias_stride[2];
     for (int64_t r = row->low; r < row->high; r++)
-      m->bias[r] = att_load_f32(a->bias.data, at + (r + s->start) * p->bias_stride[3],
-                                a->bias.dtype);
+      m->bias[r] =
+          att_load_f32(a->bias.data, at + (r + s->start) * p->bias_stride[3], a->bias.dtype);
     row->bias = m->bias;
     row->bias_col = 1;
   }
-  row->slope = a->alibi_slopes.data ? att_load_f32(a->alibi_slopes.data,
-                                                   h * a->alibi_slopes.stride[0],
-                                                   a->alibi_slopes.dtype)
-                                    : 0.0f;
+  row->slope =
+      a->alibi_slopes.data
+          ? att_load_f32(a->alibi_slopes.data, h * a->alibi_slopes.stride[0], a->alibi_slopes.dtype)
+          : 0.0f;
   row->keep = NULL;
   if (a->dropout > 0.0) {
-    for (int64_t r = row->low; r < row->high; r++)
-      m->keep[r] = att_dropout_factor(a, b, h, i, r);
+    for (int64_t r = row->low; r < row->high; r++) m->keep[r] = att_dropout_factor(a, b, h, i, r);
     row->keep = m->keep;
   }
 }
@@ -139,8 +138,14 @@ static void one_row(const rows_job *job, const att_sequence *s, int64_t b, int64
 
   float sink = -INFINITY;
   if (a->sinks.data) sink = att_load_f32(a->sinks.data, h * a->sinks.stride[0], a->sinks.dtype);
-  att_finish_rows finish = {.m = &max, .l = &sum, .o = m->o, .out = m->o, .sink = &sink,
-                            .lse = &lse, .rows = 1, .n = row->dv};
+  att_finish_rows finish = {.m = &max,
+                            .l = &sum,
+                            .o = m->o,
+                            .out = m->o,
+                            .sink = &sink,
+                            .lse = &lse,
+                            .rows = 1,
+                            .n = row->dv};
   kernels->finish_rows(&finish);
   if (job->mix) {
     int64_t at = att_view_at(&a->out, s->batch, h, s->q_first + i);
@@ -151,9 +156,17 @@ static void one_row(const rows_job *job, const att_sequence *s, int64_t b, int64
   }
   if (!job->plan->results) return;
   if (a->scores.data && a->score_stage != ATT_SCORES_MASKED) find_unmasked(kernels, p, row, m);
-  att_result result = {.kernels = kernels, .problem = p, .sequence = s, .h = h, .i = i,
-                       .max = max, .sum = sum, .scores = m->scores, .keep = row->keep,
-                       .unmasked = m->extra, .weights = m->weights};
+  att_result result = {.kernels = kernels,
+                       .problem = p,
+                       .sequence = s,
+                       .h = h,
+                       .i = i,
+                       .max = max,
+                       .sum = sum,
+                       .scores = m->scores,
+                       .keep = row->keep,
+                       .unmasked = m->extra,
+                       .weights = m->weights};
   att_result_row(&result);
 }
 
@@ -166,8 +179,12 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
   for (int64_t index = begin; index < end; index++) {
     int64_t b = index / p->h, h = index % p->h;
     att_sequence s = att_problem_sequence(p, b);
-    att_attention_row row = {.keys = s.n, .d = p->d, .block = p->block, .span = p->span,
-                             .scale = (float)p->scale, .softcap = (float)p->softcap};
+    att_attention_row row = {.keys = s.n,
+                             .d = p->d,
+                             .block = p->block,
+                             .span = p->span,
+                             .scale = (float)p->scale,
+                             .softcap = (float)p->softcap};
     find_keys(p, &s, b, h / p->group, &m, &row);
     if (p->args->column_sums.data) att_result_clear_columns(p, &s, h);
     for (int64_t i = 0; i < s.t; i++) {

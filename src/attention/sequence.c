@@ -93,8 +93,7 @@ att_status att_problem_check_sequences(const att_problem *p) {
         (a->mask.offsets[b] > INT32_MAX || a->mask.offsets[b] < INT32_MIN))
       return att_fail(ATT_BAD_ARGUMENT, "offsets[%lld] is %lld", (long long)b,
                       (long long)a->mask.offsets[b]);
-    for (int n = 0; n < a->mask.n_rules; n++)
-      ATT_TRY(check_rule(&a->mask.rules[n], b, keys));
+    for (int n = 0; n < a->mask.n_rules; n++) ATT_TRY(check_rule(&a->mask.rules[n], b, keys));
   }
   return ATT_OK;
 }

@@ -28,8 +28,8 @@ static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_
     w->v_panel = ATT_LANES;
     return;
   }
-  att_pack how = {.n = p->dv, .k = n, .row_stride = col, .k_stride = row,
-                  .panel_stride = n * ATT_LANES};
+  att_pack how = {
+      .n = p->dv, .k = n, .row_stride = col, .k_stride = row, .panel_stride = n * ATT_LANES};
   pack(w->kernels, w->v_store, from, skip, p->dtype, &how);
   w->v = w->v_store;
   w->v_row = ATT_LANES;
@@ -74,7 +74,10 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
                 p->dv, 1, n);
     return;
   }
-  att_pack how = {.n = n, .k = p->d, .row_stride = a->k.stride[2], .k_stride = a->k.stride[3],
+  att_pack how = {.n = n,
+                  .k = p->d,
+                  .row_stride = a->k.stride[2],
+                  .k_stride = a->k.stride[3],
                   .panel_stride = p->d * ATT_LANES};
   pack(w->kernels, w->k_store, a->k.data, att_view_at(&a->k, w->sequence.batch, w->kv_head, at),
        p->dtype, &how);
@@ -170,20 +173,6 @@ att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, in
     mask->keep = w->keep;
   }
   return full ? ATT_TILE_FULL : ATT_TILE_PARTIAL;
-}
-
-bool att_tile_values_not_finite(const att_tile_work *w, int64_t first, int64_t end) {
-  const att_problem *p = w->problem;
-  const float *v = w->v + (first - w->span_first) * w->v_row;
-  bool found = false;
-  if (w->v_panel == ATT_LANES) { /* as they lie */
-    w->kernels->find_not_finite(&found, v, w->v_row, end - first, p->dv);
-    return found;
-  }
-  for (int64_t c = 0; c < p->dv && !found; c += ATT_LANES)
-    w->kernels->find_not_finite(&found, v + c / ATT_LANES * w->v_panel, ATT_LANES, end - first,
-                                ATT_LANES);
-  return found;
 }
 
 /* A hidden key carries -0; a dropped one (times 0) its sign too, or +0. */

@@ -124,8 +124,8 @@ static void gather_rules(att_tile_work *w, int64_t h, int64_t row) {
       if (w->high < w->highs[row]) w->high = w->highs[row];
     }
     if (w->slopes)
-      w->slopes[row] = att_load_f32(a->alibi_slopes.data, h * a->alibi_slopes.stride[0],
-                                    a->alibi_slopes.dtype);
+      w->slopes[row] =
+          att_load_f32(a->alibi_slopes.data, h * a->alibi_slopes.stride[0], a->alibi_slopes.dtype);
     if (w->sinks)
       w->sinks[row] = att_load_f32(a->sinks.data, h * a->sinks.stride[0], a->sinks.dtype);
   }
@@ -177,8 +177,8 @@ void att_tile_finish(att_tile_work *w) {
   for (int64_t n = 0; n < p->group; n++) {
     int64_t h = w->kv_head * p->group + n, row = n * w->positions;
     float *o = w->o + row * p->dv;
-    float *out = direct ? (float *)a->out.data + att_view_at(&a->out, w->sequence.batch, h, first)
-                        : o;
+    float *out =
+        direct ? (float *)a->out.data + att_view_at(&a->out, w->sequence.batch, h, first) : o;
     att_finish_rows finish = {
         .m = w->m + row,
         .l = w->l + row,

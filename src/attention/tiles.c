@@ -15,11 +15,13 @@
 #include "attention/tiles.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/threads.h"
 
 /* Rows begin … begin+rows-1 of the chunk against the keys of one block. */
-static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end) {
+static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
+                       bool careful) {
   const att_problem *p = w->problem;
   att_tile_mask mask;
   att_tile_class kind = att_tile_classify(w, row, rows, first, end, &mask);
@@ -50,7 +52,7 @@ static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t firs
       .bias = mask.bias,
       .bias_col = mask.bias_col,
       .slope = w->slopes ? w->slopes + row : NULL,
-      .position = w->positions + row,
+      .position = w->row_positions + row,
       .first_key = first,
       .low = kind == ATT_TILE_PARTIAL ? mask.low : NULL,
       .high = mask.high,
@@ -79,26 +81,36 @@ static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t firs
       .accumulate = true,
       .scale = w->factor,
   };
-  bool hides = kind == ATT_TILE_PARTIAL || mask.bias || mask.keep;
-  if (hides && att_tile_values_not_finite(w, first, end))
+  if (careful)
     att_tile_mix_visible(w, &mix);
   else
     w->kernels->tile_product(&mix);
 }
 
-/* One tile of rows through one span: w->sm, sl, so. False if nothing is seen. */
-static bool tile_span(att_tile_work *w, int64_t row, int64_t rows) {
+static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool careful) {
   const att_problem *p = w->problem;
-  if (!att_tile_sees(w, row, rows, w->span_first, w->span_end)) return false;
   for (int64_t r = 0; r < rows; r++) {
     w->sm[r] = -INFINITY;
     w->sl[r] = 0.0f;
   }
-  for (int64_t n = 0; n < rows * p->dv; n++) w->so[n] = 0.0f;
+  memset(w->so, 0, (size_t)(rows * p->dv) * sizeof(float));
   for (int64_t first = w->span_first; first < w->span_end; first += p->block) {
     int64_t end = first + p->block < w->span_end ? first + p->block : w->span_end;
-    tile_block(w, row, rows, first, end);
+    tile_block(w, row, rows, first, end, careful);
   }
+}
+
+/* One tile of rows through one span: w->sm, sl, so. False if nothing is seen.
+ *
+ * A hidden key's weight is zero, and zero times a finite value adds nothing; but
+ * zero times an infinity or NaN gives NaN. So a NaN among the results may come
+ * from a hidden value: then the span is done again, hidden keys left out. */
+static bool tile_span(att_tile_work *w, int64_t row, int64_t rows) {
+  bool nan;
+  if (!att_tile_sees(w, row, rows, w->span_first, w->span_end)) return false;
+  tile_blocks(w, row, rows, false);
+  w->kernels->find_nan(&nan, w->so, rows * w->problem->dv);
+  if (nan) tile_blocks(w, row, rows, true);
   return true;
 }
 
@@ -118,8 +130,16 @@ static void run_chunk(att_tile_work *w) {
       int64_t rows = w->rows - row < w->tiling->tile ? w->rows - row : w->tiling->tile;
       if (!tile_span(w, row, rows)) continue;
       att_merge_rows merge = {
-          .m = w->m + row, .l = w->l + row, .o = w->o + row * p->dv, .o_row = p->dv,
-          .sm = w->sm, .sl = w->sl, .so = w->so, .so_row = p->dv, .rows = rows, .n = p->dv,
+          .m = w->m + row,
+          .l = w->l + row,
+          .o = w->o + row * p->dv,
+          .o_row = p->dv,
+          .sm = w->sm,
+          .sl = w->sl,
+          .so = w->so,
+          .so_row = p->dv,
+          .rows = rows,
+          .n = p->dv,
       };
       w->kernels->merge_rows(&merge);
     }
@@ -174,8 +194,16 @@ static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
     for (int64_t span = 0; span < spans && span * p->span < w.high; span++) {
       att_tile_use_partial(&w, job->plan, pair * spans + span);
       att_merge_rows merge = {
-          .m = w.m, .l = w.l, .o = w.o, .o_row = p->dv, .sm = w.sm, .sl = w.sl,
-          .so = w.so, .so_row = p->dv, .rows = w.rows, .n = p->dv,
+          .m = w.m,
+          .l = w.l,
+          .o = w.o,
+          .o_row = p->dv,
+          .sm = w.sm,
+          .sl = w.sl,
+          .so = w.so,
+          .so_row = p->dv,
+          .rows = w.rows,
+          .n = p->dv,
       };
       w.kernels->merge_rows(&merge);
     }

@@ -29,25 +29,25 @@ typedef struct att_tile_work {
   int64_t first_position, positions, rows;
   int64_t low, high; /* keys that any row sees lie in low … high-1 */
 
-  float *q;                /* [chunk, D] */
-  int64_t *lows, *highs;   /* [chunk] visible interval of each row */
-  int64_t *row_positions;  /* [chunk] */
-  float *slopes, *sinks;   /* [chunk] or NULL */
-  float *m, *l, *lse, *o;  /* [chunk], o [chunk, Dv]: totals */
+  float *q;               /* [chunk, D] */
+  int64_t *lows, *highs;  /* [chunk] visible interval of each row */
+  int64_t *row_positions; /* [chunk] */
+  float *slopes, *sinks;  /* [chunk] or NULL */
+  float *m, *l, *lse, *o; /* [chunk], o [chunk, Dv]: totals */
 
-  const float *k, *v;      /* the span's keys in panels; its values */
+  const float *k, *v; /* the span's keys in panels; its values */
   int64_t k_panel, v_row, v_panel;
   int64_t span_first, span_end;
   float *k_store, *v_store; /* packed here unless usable as they lie */
 
-  float *s;                   /* [tile, block] */
-  float *sm, *sl, *so;        /* [tile], so [tile, Dv]: of the span */
-  float *factor;              /* [tile] */
+  float *s;            /* [tile, block] */
+  float *sm, *sl, *so; /* [tile], so [tile, Dv]: of the span */
+  float *factor;       /* [tile] */
   int32_t *tile_low, *tile_high;
-  uint8_t *visible;           /* [tile, block] or NULL */
-  const float **bias_rows;    /* [tile] or NULL */
-  float *bias_store;          /* [tile, block] or NULL */
-  float *keep;                /* [tile, block] or NULL */
+  uint8_t *visible;        /* [tile, block] or NULL */
+  const float **bias_rows; /* [tile] or NULL */
+  float *bias_store;       /* [tile, block] or NULL */
+  float *keep;             /* [tile, block] or NULL */
 } att_tile_work;
 
 /* Lays out a worker's memory. */
@@ -73,9 +73,6 @@ bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t fi
  * and dropout are filled in for full tiles too. */
 att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
                                  int64_t end, att_tile_mask *mask);
-
-/* Is there an infinity or NaN among the values of keys first … end-1? */
-bool att_tile_values_not_finite(const att_tile_work *w, int64_t first, int64_t end);
 
 /* O = O * factor + P V over visible keys only, run by run, for values that may
  * not be multiplied by a hidden key's zero. */

@@ -18,9 +18,9 @@
 
 /* C [rows, cols] = A [rows, k] B [k, cols]: c(r,n) is one chain of multiply-adds
  * over k in ascending order, from +0 or, with `accumulate`, from the old c(r,n)
- * (times scale[r] if given); then + bias[n]; then + residual(r,n). B lies in panels of 16 columns: column n
- * at step j is b[(n/16) * b_panel + j * b_k + n%16]; whole panels are readable,
- * the lanes past `cols` may hold anything. */
+ * (times scale[r] if given); then + bias[n]; then + residual(r,n). B lies in panels of 16 columns:
+ * column n at step j is b[(n/16) * b_panel + j * b_k + n%16]; whole panels are readable, the lanes
+ * past `cols` may hold anything. */
 typedef struct att_tile {
   float *c;
   int64_t c_row;
@@ -59,7 +59,7 @@ typedef struct att_softmax_tile {
   int64_t s_row;
   int64_t rows, cols; /* cols <= block; s is writable to a multiple of 16 */
   float scale;
-  float softcap; /* INFINITY: none */
+  float softcap;            /* INFINITY: none */
   const float *const *bias; /* [rows] pointers to column 0, or NULL */
   int64_t bias_col;
   const float *slope;      /* [rows] or NULL */
@@ -111,8 +111,8 @@ typedef struct att_attention_row {
   float scale, softcap;
   const float *bias; /* [S] with stride, or NULL */
   int64_t bias_col;
-  float slope;      /* 0: none */
-  int64_t position; /* of the query, for slope */
+  float slope;            /* 0: none */
+  int64_t position;       /* of the query, for slope */
   int64_t low, high;      /* visible keys low <= j < high */
   const uint8_t *visible; /* [S] or NULL: also visible[j] != 0 */
   const float *keep;      /* [S] or NULL: dropout factors */
@@ -123,7 +123,7 @@ typedef struct att_attention_row {
 } att_attention_row;
 
 typedef struct att_kernels {
-  const char *target; /* "avx2" … */
+  const char *target;   /* "avx2" … */
   const char *numerics; /* class: "fma" or "muladd" */
   int64_t tile_rows;    /* rows that tile_product likes to get in multiples of */
   bool tiled;           /* false: the definition, row by row */

@@ -27,7 +27,8 @@ void att_runtime_options_init(att_runtime_options *options) {
 
 static att_status check_options(const att_runtime_options *o) {
   if (o->struct_size != sizeof *o)
-    return att_fail(ATT_BAD_ARGUMENT, "runtime options were not set up by att_runtime_options_init");
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "runtime options were not set up by att_runtime_options_init");
   if (!o->allocator.allocate || !o->allocator.release)
     return att_fail(ATT_BAD_ARGUMENT, "the allocator lacks its allocate or release function");
   int threads = o->executor ? o->executor->threads : o->threads;

@@ -16,7 +16,7 @@ static att_status check_shape(const att_cache_shape *s) {
   const struct {
     const char *name;
     int64_t value;
-  } sizes[] = {{"layers", s->layers},       {"sequences", s->sequences}, {"kv_heads", s->kv_heads},
+  } sizes[] = {{"layers", s->layers},     {"sequences", s->sequences}, {"kv_heads", s->kv_heads},
                {"head_dim", s->head_dim}, {"value_dim", s->value_dim}, {"capacity", s->capacity}};
   int64_t product = 8; /* bytes of the widest element, twice over */
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
@@ -54,8 +54,8 @@ att_status att_cache_create(att_cache **out, att_runtime *runtime, const att_cac
   att_status status =
       att_alloc(&keys, runtime, heads_of(cache) * cache->key_stride, element, "cached keys");
   if (status == ATT_OK)
-    status =
-        att_alloc(&values, runtime, heads_of(cache) * cache->value_stride, element, "cached values");
+    status = att_alloc(&values, runtime, heads_of(cache) * cache->value_stride, element,
+                       "cached values");
   if (status == ATT_OK)
     status = att_alloc(&lengths, runtime, shape->sequences, sizeof(int64_t), "cache lengths");
   cache->keys = keys;

@@ -12,8 +12,8 @@
 
 struct att_cache {
   const att_runtime *runtime;
-  att_cache_shape shape; /* capacity rounded up to whole panels */
-  int64_t element;       /* bytes */
+  att_cache_shape shape;            /* capacity rounded up to whole panels */
+  int64_t element;                  /* bytes */
   int64_t key_stride, value_stride; /* elements between heads */
   unsigned char *keys, *values;
   int64_t *lengths;
@@ -21,7 +21,6 @@ struct att_cache {
 
 /* First element of a head's keys (values). */
 const void *att_cache_keys(const att_cache *cache, int64_t layer, int64_t sequence, int64_t head);
-const void *att_cache_values(const att_cache *cache, int64_t layer, int64_t sequence,
-                             int64_t head);
+const void *att_cache_values(const att_cache *cache, int64_t layer, int64_t sequence, int64_t head);
 
 #endif

@@ -36,8 +36,8 @@ V_INLINE float body_scale_of_squares(const float *x, int64_t n, float eps) {
 static void body_rms_norm(float *y, const float *x, const float *w, int64_t n, float eps) {
   vf scale = v_set1(body_scale_of_squares(x, n, eps));
   V_ROW(c, n, lanes)
-    v_store_n(y + c, v_mul(v_mul(v_load_n(x + c, (int)lanes), scale), v_load_n(w + c, (int)lanes)),
-              (int)lanes);
+  v_store_n(y + c, v_mul(v_mul(v_load_n(x + c, (int)lanes), scale), v_load_n(w + c, (int)lanes)),
+            (int)lanes);
 }
 
 static void body_layer_norm(float *y, const float *x, const float *w, const float *b, int64_t n,
@@ -57,13 +57,13 @@ static void body_layer_norm(float *y, const float *x, const float *w, const floa
 
 static void body_add(float *y, const float *a, const float *b, int64_t n) {
   V_ROW(c, n, lanes)
-    v_store_n(y + c, v_add(v_load_n(a + c, (int)lanes), v_load_n(b + c, (int)lanes)), (int)lanes);
+  v_store_n(y + c, v_add(v_load_n(a + c, (int)lanes), v_load_n(b + c, (int)lanes)), (int)lanes);
 }
 
 static void body_silu_mul(float *y, const float *gate, const float *up, int64_t n) {
   V_ROW(c, n, lanes)
-    v_store_n(y + c, v_mul(v_silu(v_load_n(gate + c, (int)lanes)), v_load_n(up + c, (int)lanes)),
-              (int)lanes);
+  v_store_n(y + c, v_mul(v_silu(v_load_n(gate + c, (int)lanes)), v_load_n(up + c, (int)lanes)),
+            (int)lanes);
 }
 
 static void body_rope_half(float *y, const float *x, const float *cosine, const float *sine,

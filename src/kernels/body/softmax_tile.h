@@ -64,7 +64,7 @@ V_INLINE void body_exponentials(const att_softmax_tile *t, int64_t r, float new_
   vf hidden = v_set1(-INFINITY), zero = v_set1(-0.0f);
   for (int64_t c = 0; c < t->cols; c += VN) {
     vf x = v_load(s + c);
-    vf e = v_select(v_eq(x, hidden), zero, v_exp(v_sub(x, m)));
+    vf e = v_select(v_eq(x, hidden), zero, v_exp_le88(v_sub(x, m)));
     sum = v_add(sum, e);
     v_store(s + c, e);
   }
@@ -108,16 +108,11 @@ static void body_softmax_tile(const att_softmax_tile *t) {
     body_softmax_rows(t, r, t->rows - r < VN ? (int)(t->rows - r) : VN);
 }
 
-static void body_find_not_finite(bool *found, const float *x, int64_t x_row, int64_t rows,
-                                 int64_t n) {
-  vf zero = v_set1(0.0f);
-  vm odd = v_ne(zero, zero);
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t c = 0; c < n; c += VN) {
-      const float *p = x + r * x_row + c;
-      vf a = n - c < VN ? v_load_n(p, (int)(n - c)) : v_load(p);
-      odd = vm_or(odd, v_ne(v_sub(a, a), zero));
-    }
+static void body_find_nan(bool *found, const float *x, int64_t n) {
+  vm odd = v_ne(v_set1(0.0f), v_set1(0.0f));
+  for (int64_t c = 0; c < n; c += VN) {
+    vf a = n - c < VN ? v_load_n(x + c, (int)(n - c)) : v_load(x + c);
+    odd = vm_or(odd, v_ne(a, a));
   }
   *found = vm_any(odd);
 }

@@ -53,8 +53,8 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
       } else {
         if (t->bias) acc[r][p] = v_add(acc[r][p], v_load_n(t->bias + n, (int)left));
         if (t->residual)
-          acc[r][p] = v_add(
-              acc[r][p], v_load_n(t->residual + (row + r) * t->residual_row + n, (int)left));
+          acc[r][p] =
+              v_add(acc[r][p], v_load_n(t->residual + (row + r) * t->residual_row + n, (int)left));
         v_store_n(to, acc[r][p], (int)left);
       }
     }

@@ -17,7 +17,8 @@ static float ref_sum(const float *x, int64_t n) {
 
 static float ref_sum_of_squares(const float *x, int64_t n) {
   float partial[ATT_LANES] = {0};
-  for (int64_t i = 0; i < n; i++) partial[i % ATT_LANES] = v_fma(x[i], x[i], partial[i % ATT_LANES]);
+  for (int64_t i = 0; i < n; i++)
+    partial[i % ATT_LANES] = v_fma(x[i], x[i], partial[i % ATT_LANES]);
   return ref_tree16(partial);
 }
 

@@ -34,11 +34,9 @@ static void ref_softmax_tile(const att_softmax_tile *t) {
   }
 }
 
-static void ref_find_not_finite(bool *found, const float *x, int64_t x_row, int64_t rows,
-                                int64_t n) {
+static void ref_find_nan(bool *found, const float *x, int64_t n) {
   *found = false;
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t c = 0; c < n; c++) *found |= !(x[r * x_row + c] - x[r * x_row + c] == 0.0f);
+  for (int64_t i = 0; i < n; i++) *found |= x[i] != x[i];
 }
 
 static void ref_merge_rows(const att_merge_rows *g) {

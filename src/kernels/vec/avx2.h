@@ -11,9 +11,15 @@
 #define V_TILE_ROWS 6
 #define V_TILE_PANELS 1
 
-typedef struct { __m256 a, b; } vf;  /* lanes 0-7, 8-15 */
-typedef struct { __m256i a, b; } vi;
-typedef struct { __m256 a, b; } vm; /* all bits of a lane set or clear */
+typedef struct {
+  __m256 a, b;
+} vf; /* lanes 0-7, 8-15 */
+typedef struct {
+  __m256i a, b;
+} vi;
+typedef struct {
+  __m256 a, b;
+} vm; /* all bits of a lane set or clear */
 
 #define V2(type, low, high) ((type){(low), (high)})
 
@@ -100,9 +106,7 @@ static inline vm vm_not(vm x) {
 }
 static inline bool vm_any(vm x) { return _mm256_movemask_ps(_mm256_or_ps(x.a, x.b)) != 0; }
 
-static inline vi v_bits(vf x) {
-  return V2(vi, _mm256_castps_si256(x.a), _mm256_castps_si256(x.b));
-}
+static inline vi v_bits(vf x) { return V2(vi, _mm256_castps_si256(x.a), _mm256_castps_si256(x.b)); }
 static inline vf v_float(vi x) {
   return V2(vf, _mm256_castsi256_ps(x.a), _mm256_castsi256_ps(x.b));
 }
@@ -112,9 +116,7 @@ static inline vi v_to_int(vf x) {
 static inline vf v_from_int(vi x) {
   return V2(vf, _mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b));
 }
-static inline vi vi_set1(int32_t x) {
-  return V2(vi, _mm256_set1_epi32(x), _mm256_set1_epi32(x));
-}
+static inline vi vi_set1(int32_t x) { return V2(vi, _mm256_set1_epi32(x), _mm256_set1_epi32(x)); }
 static inline vi vi_iota(void) {
   return V2(vi, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),
             _mm256_setr_epi32(8, 9, 10, 11, 12, 13, 14, 15));
@@ -134,9 +136,7 @@ V2I_SHIFT(vi_shl, _mm256_sll_epi32)
 V2I_SHIFT(vi_shr, _mm256_srl_epi32)
 V2I_SHIFT(vi_sar, _mm256_sra_epi32)
 #undef V2I_SHIFT
-static inline vi vi_select(vm m, vi x, vi y) {
-  return v_bits(v_select(m, v_float(x), v_float(y)));
-}
+static inline vi vi_select(vm m, vi x, vi y) { return v_bits(v_select(m, v_float(x), v_float(y))); }
 static inline vm vi_lt(vi x, vi y) {
   return V2(vm, _mm256_castsi256_ps(_mm256_cmpgt_epi32(y.a, x.a)),
             _mm256_castsi256_ps(_mm256_cmpgt_epi32(y.b, x.b)));

@@ -17,16 +17,24 @@
 #define V_TILE_ROWS 4
 #define V_TILE_PANELS 1
 
-typedef struct { float x[VN]; } vf;
-typedef struct { int32_t x[VN]; } vi;
-typedef struct { bool x[VN]; } vm;
+typedef struct {
+  float x[VN];
+} vf;
+typedef struct {
+  int32_t x[VN];
+} vi;
+typedef struct {
+  bool x[VN];
+} vm;
 
 #define V_EACH(type, expression)                                                                   \
   type r;                                                                                          \
   for (int i = 0; i < VN; i++) r.x[i] = (expression);                                              \
   return r
 
-static inline float v_fma1(float a, float b, float c) { return ATT_FUSED ? fmaf(a, b, c) : a * b + c; }
+static inline float v_fma1(float a, float b, float c) {
+  return ATT_FUSED ? fmaf(a, b, c) : a * b + c;
+}
 
 static inline vf v_set1(float a) { V_EACH(vf, a); }
 static inline vf v_load(const float *p) { V_EACH(vf, p[i]); }
