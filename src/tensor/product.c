@@ -7,10 +7,11 @@
 #include "base/threads.h"
 #include "kernels/kernels.h"
 
-/* k is cut so that a pair of panels stays in the first-level cache; a chain
- * that is continued from memory has the same bits. */
-#define K_BLOCK 256
-/* Columns a piece takes: its panels stay in the second-level cache. */
+/* k is cut so that a piece's panels fit the second-level cache; a chain that
+ * is continued from memory has the same bits. Longer is better (fewer trips of
+ * C through memory): 256 gave 0.9 of the rate of 1024. */
+#define K_BLOCK 1024
+/* Columns and rows of a piece. */
 #define N_BLOCK 512
 #define M_BLOCK 240
 
