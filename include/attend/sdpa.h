@@ -52,15 +52,15 @@ typedef enum att_score_stage {
 #define ATT_SOFTCAP_NONE ((double)INFINITY)  /* a cap of infinity is no cap */
 
 typedef struct att_sdpa_args {
-  size_t struct_size;     /* set by att_sdpa_args_init */
-  att_view q;             /* [B,H,T,D] */
-  att_view k, v;          /* [B,G,S,D], [B,G,S,Dv]; absent with a cache */
-  const att_cache *cache; /* instead of k and v: its stored keys and values */
-  int64_t cache_layer;    /* which layer of the cache */
+  size_t struct_size;             /* set by att_sdpa_args_init */
+  att_view q;                     /* [B,H,T,D] */
+  att_view k, v;                  /* [B,G,S,D], [B,G,S,Dv]; absent with a cache */
+  const att_cache *cache;         /* instead of k and v: its stored keys and values */
+  int64_t cache_layer;            /* which layer of the cache */
   const int64_t *cache_sequences; /* [B] which of its sequences; NULL: 0 … B-1 */
   const int64_t *cache_lengths;   /* [B] keys to attend to; NULL: the sequence's
                                      length + T, the T being written but not advanced */
-  att_view out;           /* [B,H,T,Dv] */
+  att_view out;                   /* [B,H,T,Dv] */
 
   double scale;   /* ATT_SCALE_DEFAULT, or any finite number */
   double softcap; /* ATT_SOFTCAP_NONE, or > 0 */
