@@ -1,0 +1,135 @@
+/* Row kernels of every target against the definition: lengths around the
+ * vector width, unaligned pointers, inputs that end at a guard page, edge
+ * values, outputs that alias inputs where the contract allows it. */
+#include "kcheck.h"
+
+static const int64_t lengths[] = {1, 2, 7, 15, 16, 17, 31, 32, 33, 48, 101, 127, 128, 129, 1000};
+enum { n_lengths = sizeof lengths / sizeof lengths[0] };
+
+typedef void unary(float *y, const float *x, int64_t n);
+
+static void check_unary(const candidate *c, const char *name, unary *fast, unary *plain,
+                        att_rng *rng, int64_t n, bool in_place) {
+  guarded x = guarded_floats(n), a = guarded_floats(n), b = guarded_floats(n);
+  kcheck_fill(&x, rng, true);
+  if (in_place) {
+    memcpy(a.data, x.data, (size_t)n * sizeof(float));
+    memcpy(b.data, x.data, (size_t)n * sizeof(float));
+  }
+  fast(a.data, in_place ? a.data : x.data, n);
+  plain(b.data, in_place ? b.data : x.data, n);
+  kcheck_same(c, name, a, b, "n = %lld, in place %d\n", (long long)n, in_place);
+  guarded_free(&x), guarded_free(&a), guarded_free(&b);
+}
+
+static void unary_kernels_differ_in_a_bit(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  att_rng rng;
+  att_rng_init(&rng, 1, 1);
+  for (int i = 0; i < n; i++) {
+    const candidate *c = &all[i];
+    for (int round = 0; round < 40; round++) {
+      int64_t length = lengths[round % n_lengths];
+      bool in_place = round % 2;
+#define CHECK(kernel)                                                                              \
+  check_unary(c, #kernel, c->table.kernel, c->plain.kernel, &rng, length, in_place)
+      CHECK(softmax);
+      CHECK(gelu_erf);
+      CHECK(gelu_tanh);
+      CHECK(map_exp);
+      CHECK(map_log);
+      CHECK(map_tanh);
+      CHECK(map_erf);
+#undef CHECK
+    }
+  }
+}
+
+static void binary_kernels_differ_in_a_bit(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  att_rng rng;
+  att_rng_init(&rng, 2, 1);
+  for (int i = 0; i < n; i++) {
+    for (int round = 0; round < 30; round++) {
+      int64_t length = lengths[round % n_lengths];
+      guarded x = guarded_floats(length), w = guarded_floats(length), bias = guarded_floats(length);
+      guarded out[2] = {guarded_floats(length), guarded_floats(length)};
+      kcheck_fill(&x, &rng, round % 3 == 0);
+      kcheck_fill(&w, &rng, false);
+      kcheck_fill(&bias, &rng, false);
+      for (int kernel = 0; kernel < 5; kernel++) {
+        for (int side = 0; side < 2; side++) {
+          const att_kernels *k = side ? &all[i].plain : &all[i].table;
+          float *y = out[side].data;
+          switch (kernel) {
+          case 0: k->rms_norm(y, x.data, w.data, length, 1e-5f); break;
+          case 1: k->layer_norm(y, x.data, w.data, bias.data, length, 1e-5f); break;
+          case 2: k->layer_norm(y, x.data, NULL, NULL, length, 1e-12f); break;
+          case 3: k->add(y, x.data, w.data, length); break;
+          default: k->silu_mul(y, x.data, w.data, length); break;
+          }
+        }
+        kcheck_same(&all[i], "a row kernel", out[0], out[1], "kernel %d, n = %lld\n", kernel,
+                    (long long)length);
+      }
+      guarded_free(&x), guarded_free(&w), guarded_free(&bias);
+      guarded_free(&out[0]), guarded_free(&out[1]);
+    }
+  }
+}
+
+static void rotation_differs_in_a_bit(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  att_rng rng;
+  att_rng_init(&rng, 3, 1);
+  for (int i = 0; i < n; i++) {
+    for (int r = 0; r < n_lengths; r++) {
+      int64_t pairs = lengths[r];
+      guarded cosine = guarded_floats(pairs), sine = guarded_floats(pairs);
+      guarded a = guarded_floats(2 * pairs);
+      kcheck_fill(&cosine, &rng, false);
+      kcheck_fill(&sine, &rng, false);
+      kcheck_fill(&a, &rng, true);
+      guarded b = guarded_copy(&a);
+      all[i].table.rope_half(a.data, a.data, cosine.data, sine.data, pairs); /* in place */
+      all[i].plain.rope_half(b.data, b.data, cosine.data, sine.data, pairs);
+      kcheck_same(&all[i], "rope_half", a, b, "%lld pairs\n", (long long)pairs);
+      guarded_free(&a), guarded_free(&b), guarded_free(&cosine), guarded_free(&sine);
+    }
+  }
+}
+
+static void a_nan_is_missed(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  for (int i = 0; i < n; i++) {
+    for (int r = 0; r < n_lengths; r++) {
+      guarded x = guarded_floats(lengths[r]);
+      for (int64_t at = -1; at < lengths[r]; at++) {
+        bool found = at < 0;
+        for (int64_t j = 0; j < x.count; j++) x.data[j] = j % 2 ? INFINITY : -1.0f;
+        if (at >= 0) x.data[at] = NAN;
+        all[i].table.find_nan(&found, x.data, x.count);
+        assert_int_equal(found, at >= 0);
+      }
+      guarded_free(&x);
+    }
+  }
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(unary_kernels_differ_in_a_bit),
+      cmocka_unit_test(binary_kernels_differ_in_a_bit),
+      cmocka_unit_test(rotation_differs_in_a_bit),
+      cmocka_unit_test(a_nan_is_missed),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
