@@ -1,0 +1,14 @@
+/* memory.h — memory of the program itself: a program without any can only stop. */
+#ifndef ATTEND_CLI_MEMORY_H
+#define ATTEND_CLI_MEMORY_H
+
+#include <stddef.h>
+
+/* Zeroed memory for count × bytes, to be freed. Ends the program with a message
+ * and exit code 1 if there is none. */
+void *memory_get(size_t count, size_t bytes);
+
+/* realloc of count × bytes, the same otherwise; new memory is not zeroed. */
+void *memory_resize(void *memory, size_t count, size_t bytes);
+
+#endif
