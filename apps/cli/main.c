@@ -75,8 +75,10 @@ static void print_about(const term *t, const char *text) {
     char line[1024];
     size_t length = strcspn(text, "\n");
     snprintf(line, sizeof line, "%.*s", (int)length, text);
-    if (length == 0) putchar('\n');
-    else text_wrap(stdout, t, line, (int)strspn(line, " "), t->width);
+    if (length == 0)
+      putchar('\n');
+    else
+      text_wrap(stdout, t, line, (int)strspn(line, " "), t->width);
     text += length + (text[length] != 0);
   }
 }

@@ -135,8 +135,10 @@ static void print_row(const table *rows, const cell *row, const fit *f) {
     if (rows->layout[c] != 'b' && f->widths[c] == 0) continue;
     if (!first) printf("%*s", f->gap, "");
     first = false;
-    if (row[c].text) print_cell(rows, &row[c], rows->layout[c], f->widths[c], c == last);
-    else bar_put(rows->term, row[c].fraction, f->bar);
+    if (row[c].text)
+      print_cell(rows, &row[c], rows->layout[c], f->widths[c], c == last);
+    else
+      bar_put(rows->term, row[c].fraction, f->bar);
   }
   putchar('\n');
 }

@@ -14,6 +14,7 @@
 #include "attend/generate.h"
 #include "attend/mask.h"
 #include "attend/model.h"
+#include "attend/parts.h"
 #include "attend/runtime.h"
 #include "attend/sdpa.h"
 #include "attend/session.h"
