@@ -13,18 +13,18 @@ typedef struct f64_memory {
   uint8_t *visible;
 } f64_memory;
 
-static f64_memory lay_out(att_arena *arena, const att_problem *p) {
+static f64_memory lay_out(att_workspace *arena, const att_problem *p) {
   return (f64_memory){
-      .scores = att_arena_take(arena, p->s, sizeof(double)),
-      .early = att_arena_take(arena, p->s, sizeof(double)),
-      .o = att_arena_take(arena, p->dv, sizeof(double)),
-      .so = att_arena_take(arena, p->dv, sizeof(double)),
-      .visible = att_arena_take(arena, p->s, 1),
+      .scores = att_workspace_take(arena, p->s, sizeof(double)),
+      .early = att_workspace_take(arena, p->s, sizeof(double)),
+      .o = att_workspace_take(arena, p->dv, sizeof(double)),
+      .so = att_workspace_take(arena, p->dv, sizeof(double)),
+      .visible = att_workspace_take(arena, p->s, 1),
   };
 }
 
 int64_t att_f64_bytes(const att_problem *problem) {
-  att_arena arena = {0};
+  att_workspace arena = {0};
   lay_out(&arena, problem);
   return arena.used;
 }
@@ -205,7 +205,7 @@ typedef struct f64_job {
 
 static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
   const f64_job *job = context;
-  att_arena arena = {.base = att_plan_worker(job->plan, worker)};
+  att_workspace arena = {.base = att_plan_worker(job->plan, worker)};
   f64_memory memory = lay_out(&arena, job->problem);
   const att_view *sums = &job->problem->args->column_sums;
   for (int64_t index = begin; index < end; index++) {

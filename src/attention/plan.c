@@ -9,7 +9,7 @@
 #include "kernels/kernels.h"
 #include "tensor/shape.h"
 
-void *att_arena_take(att_arena *arena, int64_t count, int64_t size) {
+void *att_workspace_take(att_workspace *arena, int64_t count, int64_t size) {
   int64_t at = arena->used;
   arena->used += (count * size + 63) / 64 * 64;
   return arena->base ? arena->base + at : NULL;

@@ -54,10 +54,10 @@ void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem);
 void att_f64_run(const att_sdpa_plan *plan, const att_problem *problem);
 
 /* Hands out pieces of a worker's memory; with base NULL it only counts. */
-typedef struct att_arena {
+typedef struct att_workspace {
   unsigned char *base;
   int64_t used;
-} att_arena;
-void *att_arena_take(att_arena *arena, int64_t count, int64_t size);
+} att_workspace;
+void *att_workspace_take(att_workspace *arena, int64_t count, int64_t size);
 
 #endif

@@ -17,25 +17,25 @@ typedef struct row_memory {
 
 static bool needs_copy(const att_problem *p) { return p->args->cache || p->dtype != ATT_F32; }
 
-static row_memory lay_out(att_arena *arena, const att_problem *p) {
+static row_memory lay_out(att_workspace *arena, const att_problem *p) {
   int64_t copy = needs_copy(p) ? p->s : 0, f = sizeof(float), s = p->s + 16;
   return (row_memory){
-      .q = att_arena_take(arena, p->d, f),
-      .k = att_arena_take(arena, copy * p->d, f),
-      .v = att_arena_take(arena, copy * p->dv, f),
-      .o = att_arena_take(arena, p->dv, f),
-      .so = att_arena_take(arena, p->dv, f),
-      .scores = att_arena_take(arena, s, f),
-      .weights = att_arena_take(arena, s, f),
-      .extra = att_arena_take(arena, s, f),
-      .bias = att_arena_take(arena, s, f),
-      .keep = att_arena_take(arena, p->args->dropout > 0.0 ? s : 0, f),
-      .visible = att_arena_take(arena, p->holes ? s : 0, 1),
+      .q = att_workspace_take(arena, p->d, f),
+      .k = att_workspace_take(arena, copy * p->d, f),
+      .v = att_workspace_take(arena, copy * p->dv, f),
+      .o = att_workspace_take(arena, p->dv, f),
+      .so = att_workspace_take(arena, p->dv, f),
+      .scores = att_workspace_take(arena, s, f),
+      .weights = att_workspace_take(arena, s, f),
+      .extra = att_workspace_take(arena, s, f),
+      .bias = att_workspace_take(arena, s, f),
+      .keep = att_workspace_take(arena, p->args->dropout > 0.0 ? s : 0, f),
+      .visible = att_workspace_take(arena, p->holes ? s : 0, 1),
   };
 }
 
 int64_t att_rows_bytes(const att_problem *problem) {
-  att_arena arena = {0};
+  att_workspace arena = {0};
   lay_out(&arena, problem);
   return arena.used;
 }
@@ -174,7 +174,7 @@ static void one_row(const rows_job *job, const att_sequence *s, int64_t b, int64
 static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
   const rows_job *job = context;
   const att_problem *p = job->problem;
-  att_arena arena = {.base = att_plan_worker(job->plan, worker)};
+  att_workspace arena = {.base = att_plan_worker(job->plan, worker)};
   row_memory m = lay_out(&arena, p);
   for (int64_t index = begin; index < end; index++) {
     int64_t b = index / p->h, h = index % p->h;

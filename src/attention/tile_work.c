@@ -47,39 +47,40 @@ void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t p
   w->so = own + 2 * w->tiling->tile;
 }
 
-static void lay_out(att_tile_work *w, att_arena *arena) {
+static void lay_out(att_tile_work *w, att_workspace *arena) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
   int64_t chunk = w->tiling->chunk, tile = w->tiling->tile, f = sizeof(float);
   int64_t span = round_up(at_most(p->span, p->s), 16), pairs = tile * p->block;
-  w->q = att_arena_take(arena, chunk * p->d, f);
-  w->lows = att_arena_take(arena, chunk, sizeof(int64_t));
-  w->highs = att_arena_take(arena, chunk, sizeof(int64_t));
-  w->row_positions = att_arena_take(arena, chunk, sizeof(int64_t));
-  w->slopes = a->alibi_slopes.data ? att_arena_take(arena, chunk, f) : NULL;
-  w->sinks = a->sinks.data ? att_arena_take(arena, chunk, f) : NULL;
-  w->m = att_arena_take(arena, chunk, f);
-  w->l = att_arena_take(arena, chunk, f);
-  w->lse = att_arena_take(arena, chunk, f);
-  w->o = att_arena_take(arena, chunk * p->dv, f);
-  w->k_store = att_arena_take(arena, span * p->d, f);
-  w->v_store = att_arena_take(arena, span * round_up(p->dv, 16), f);
-  w->s = att_arena_take(arena, pairs, f);
-  w->sm = att_arena_take(arena, tile, f);
-  w->sl = att_arena_take(arena, tile, f);
-  w->so = att_arena_take(arena, tile * p->dv, f);
-  w->factor = att_arena_take(arena, tile, f);
-  w->tile_low = att_arena_take(arena, tile, sizeof(int32_t));
-  w->tile_high = att_arena_take(arena, tile, sizeof(int32_t));
-  w->visible = p->holes ? att_arena_take(arena, pairs, 1) : NULL;
-  w->bias_rows = a->bias.data ? att_arena_take(arena, tile, sizeof(float *)) : NULL;
-  w->bias_store = a->bias.data && a->bias.dtype != ATT_F32 ? att_arena_take(arena, pairs, f) : NULL;
-  w->keep = a->dropout > 0.0 ? att_arena_take(arena, pairs, f) : NULL;
+  w->q = att_workspace_take(arena, chunk * p->d, f);
+  w->lows = att_workspace_take(arena, chunk, sizeof(int64_t));
+  w->highs = att_workspace_take(arena, chunk, sizeof(int64_t));
+  w->row_positions = att_workspace_take(arena, chunk, sizeof(int64_t));
+  w->slopes = a->alibi_slopes.data ? att_workspace_take(arena, chunk, f) : NULL;
+  w->sinks = a->sinks.data ? att_workspace_take(arena, chunk, f) : NULL;
+  w->m = att_workspace_take(arena, chunk, f);
+  w->l = att_workspace_take(arena, chunk, f);
+  w->lse = att_workspace_take(arena, chunk, f);
+  w->o = att_workspace_take(arena, chunk * p->dv, f);
+  w->k_store = att_workspace_take(arena, span * p->d, f);
+  w->v_store = att_workspace_take(arena, span * round_up(p->dv, 16), f);
+  w->s = att_workspace_take(arena, pairs, f);
+  w->sm = att_workspace_take(arena, tile, f);
+  w->sl = att_workspace_take(arena, tile, f);
+  w->so = att_workspace_take(arena, tile * p->dv, f);
+  w->factor = att_workspace_take(arena, tile, f);
+  w->tile_low = att_workspace_take(arena, tile, sizeof(int32_t));
+  w->tile_high = att_workspace_take(arena, tile, sizeof(int32_t));
+  w->visible = p->holes ? att_workspace_take(arena, pairs, 1) : NULL;
+  w->bias_rows = a->bias.data ? att_workspace_take(arena, tile, sizeof(float *)) : NULL;
+  w->bias_store =
+      a->bias.data && a->bias.dtype != ATT_F32 ? att_workspace_take(arena, pairs, f) : NULL;
+  w->keep = a->dropout > 0.0 ? att_workspace_take(arena, pairs, f) : NULL;
 }
 
 int64_t att_tiles_bytes(const att_problem *problem, const att_tiling *tiling) {
   att_tile_work w = {.problem = problem, .tiling = tiling};
-  att_arena arena = {0};
+  att_workspace arena = {0};
   lay_out(&w, &arena);
   return arena.used;
 }
@@ -91,7 +92,7 @@ void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_p
       .kernels = plan->runtime->kernels,
       .tiling = &plan->tiling,
   };
-  att_arena arena = {.base = att_plan_worker(plan, worker)};
+  att_workspace arena = {.base = att_plan_worker(plan, worker)};
   lay_out(w, &arena);
 }
 
