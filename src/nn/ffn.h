@@ -1,0 +1,28 @@
+/* The feed-forward network of a block.
+ *
+ *   gated:  y = down(act(gate(x)) * up(x))
+ *   plain:  y = down(act(up(x))) */
+#ifndef ATT_NN_FFN_H
+#define ATT_NN_FFN_H
+
+#include "nn/linear.h"
+#include "nn/tap.h"
+
+typedef enum att_ffn_kind { ATT_FFN_NONE, ATT_FFN_PLAIN, ATT_FFN_GATED } att_ffn_kind;
+
+typedef enum att_activation { ATT_SILU, ATT_GELU, ATT_GELU_TANH } att_activation;
+
+typedef struct att_ffn {
+  att_ffn_kind kind;
+  att_activation activation;
+  att_linear gate, up, down; /* [F,C], [F,C], [C,F]; gate only if gated */
+} att_ffn;
+
+/* True if the network is one that att_ffn_forward computes. */
+bool att_ffn_is_supported(att_ffn_kind kind, att_activation activation);
+
+/* y [rows,C] from x [rows,C]; `pre` and `hidden` are scratch [rows,F]. */
+void att_ffn_forward(const att_runtime *runtime, const att_ffn *ffn, const float *x, int64_t rows,
+                     float *pre, float *hidden, float *y, const att_tap *tap, int64_t layer);
+
+#endif

@@ -1,0 +1,60 @@
+/* Self-attention of one layer over the rows of a pass. */
+#include "nn/self_attention.h"
+
+/* Rows [T, heads, dim] as attention sees them, [1, heads, T, dim]. */
+static att_view heads_view(float *x, int64_t rows, int64_t heads, int64_t dim) {
+  att_view view = att_view_of(x, ATT_F32, 4, (int64_t[]){1, rows, heads, dim});
+  return att_view_transpose(view, 1, 2);
+}
+
+void att_self_attention_args(att_sdpa_args *out, const att_self_attention *layer,
+                             const att_attention_pass *pass) {
+  att_sdpa_args_init(out);
+  out->q = heads_view(pass->q, pass->rows, layer->heads, layer->head_dim);
+  out->out = heads_view(pass->z, pass->rows, layer->heads, layer->head_dim);
+  out->cache = pass->cache;
+  out->cache_layer = pass->layer;
+  out->scale = layer->scale;
+  out->block = pass->block;
+  out->span = pass->span;
+  out->mask.align = ATT_ALIGN_OFFSETS;
+  out->mask.offsets = &pass->position;
+  out->mask.rules[out->mask.n_rules++] = (att_mask_rule){.kind = ATT_MASK_CAUSAL};
+}
+
+/* q, k and v of the pass: projected, turned, shown to the tap. */
+static void project(const att_self_attention *layer, const att_attention_pass *pass,
+                    const float *x) {
+  int64_t rows = pass->rows, d = layer->head_dim;
+  att_linear_forward(pass->runtime, &layer->q, x, rows, pass->q);
+  att_linear_forward(pass->runtime, &layer->k, x, rows, pass->k);
+  att_linear_forward(pass->runtime, &layer->v, x, rows, pass->v);
+  att_tap_heads(pass->tap, ATT_SITE_Q, pass->layer, pass->q, rows, layer->heads, d);
+  att_tap_heads(pass->tap, ATT_SITE_K, pass->layer, pass->k, rows, layer->kv_heads, d);
+  att_tap_heads(pass->tap, ATT_SITE_V, pass->layer, pass->v, rows, layer->kv_heads, d);
+  if (pass->rope) {
+    att_rope_forward(pass->runtime, pass->rope, pass->q, rows, layer->heads, d, pass->position);
+    att_rope_forward(pass->runtime, pass->rope, pass->k, rows, layer->kv_heads, d, pass->position);
+  }
+  att_tap_heads(pass->tap, ATT_SITE_ROT_Q, pass->layer, pass->q, rows, layer->heads, d);
+  att_tap_heads(pass->tap, ATT_SITE_ROT_K, pass->layer, pass->k, rows, layer->kv_heads, d);
+}
+
+att_status att_self_attention_forward(const att_self_attention *layer,
+                                      const att_attention_pass *pass, const float *x, float *y) {
+  int64_t rows = pass->rows, d = layer->head_dim;
+  project(layer, pass, x);
+  att_view k = att_view_select(heads_view(pass->k, rows, layer->kv_heads, d), 0, 0);
+  att_view v = att_view_select(heads_view(pass->v, rows, layer->kv_heads, d), 0, 0);
+  ATT_TRY(att_cache_write(pass->cache, pass->layer, 0, k, v));
+
+  att_sdpa_args args;
+  att_self_attention_args(&args, layer, pass);
+  ATT_TRY(att_tap_attention(pass->tap, pass->layer, &args));
+  ATT_TRY(att_sdpa(pass->plan, &args));
+  att_tap_heads(pass->tap, ATT_SITE_Z, pass->layer, pass->z, rows, layer->heads, d);
+
+  att_linear_forward(pass->runtime, &layer->o, pass->z, rows, y);
+  att_tap_rows(pass->tap, ATT_SITE_ATTN_OUT, pass->layer, y, rows, layer->o.weight.n);
+  return ATT_OK;
+}
