@@ -45,8 +45,8 @@ typedef struct att_model_info {
   const char *format; /* "llama2.c", "gguf", "safetensors", "built-in" */
   const char *dtype;  /* of most weights, "f32" */
   int64_t layers, width, heads, kv_heads, head_dim, ffn_width, vocab, context;
-  int64_t parameters; /* stored numbers, tied ones once */
-  int64_t weight_bytes;
+  int64_t parameters;   /* stored numbers, tied ones once */
+  int64_t weight_bytes; /* that they take in memory */
   bool tied_output;
 } att_model_info;
 
@@ -54,6 +54,9 @@ ATT_API const att_model_info *att_model_describe(const att_model *model);
 
 /* The model's tokenizer, borrowed; NULL if it was opened without. */
 ATT_API const att_tokenizer *att_model_tokenizer(const att_model *model);
+
+/* True if `id` ends a text, by the model's settings or its tokenizer. */
+ATT_API bool att_model_is_end(const att_model *model, int32_t id);
 
 ATT_API att_runtime *att_model_runtime(const att_model *model);
 

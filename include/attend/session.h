@@ -46,6 +46,9 @@ ATT_API att_status att_session_eval(att_session *session, const int32_t *tokens,
  * eval. Borrowed until the next call on the session; absent before any eval. */
 ATT_API att_view att_session_logits(const att_session *session);
 
+/* The model it runs, borrowed. */
+ATT_API const att_model *att_session_model(const att_session *session);
+
 /* Positions read so far, and the most there can be. */
 ATT_API int64_t att_session_length(const att_session *session);
 ATT_API int64_t att_session_context(const att_session *session);

@@ -6,6 +6,8 @@
 
 #include <stddef.h>
 
+#include "attend/tokenizer.h"
+
 typedef struct att_builtin_file {
   const char *name; /* "config.json" */
   const unsigned char *bytes;
@@ -21,5 +23,12 @@ typedef struct att_builtin_model {
 /* The first is the default. */
 extern const att_builtin_model att_builtin_models[];
 extern const int att_builtin_count;
+
+/* A file of a model by name, or NULL. */
+const att_builtin_file *att_builtin_find(const att_builtin_model *model, const char *name);
+
+/* The tokenizer in its words.txt. */
+att_status att_builtin_tokenizer(att_tokenizer **out, att_runtime *runtime,
+                                 const att_builtin_model *model);
 
 #endif

@@ -1,0 +1,107 @@
+/* Checks of a configuration, and what follows from it. */
+#include "model/config.h"
+
+#include <math.h>
+
+#include "attend/sdpa.h"
+
+/* Far above any model, far below what makes a product of two overflow. */
+#define MOST_LAYERS 10000
+#define MOST_SIZE INT32_MAX
+
+void att_config_init(att_config *config) {
+  *config = (att_config){.scale = ATT_SCALE_DEFAULT, .rope.magnitude = 1};
+}
+
+static att_status check_size(int64_t value, int64_t most, const char *what, const char *where) {
+  if (value >= 1 && value <= most) return ATT_OK;
+  return att_fail(ATT_CORRUPT, "%s: %s is %lld, not from 1 to %lld", where, what, (long long)value,
+                  (long long)most);
+}
+
+static att_status check_rope(const att_rope *rope, int64_t head_dim, const char *where) {
+  if (rope->pairs < 1 || 2 * rope->pairs > head_dim)
+    return att_fail(ATT_CORRUPT, "%s: heads of %lld numbers cannot be rotated in %lld pairs", where,
+                    (long long)head_dim, (long long)rope->pairs);
+  if (!(rope->theta > 0 && isfinite(rope->theta)))
+    return att_fail(ATT_CORRUPT, "%s: rope theta is %g, not a positive number", where, rope->theta);
+  bool factor = rope->scaling != ATT_ROPE_PLAIN && rope->scaling != ATT_ROPE_TABLE;
+  if (factor && !(rope->factor > 0 && isfinite(rope->factor)))
+    return att_fail(ATT_CORRUPT, "%s: rope factor is %g, not a positive number", where,
+                    rope->factor);
+  bool original = rope->scaling == ATT_ROPE_LLAMA3 || rope->scaling == ATT_ROPE_YARN;
+  if (original && !(rope->original >= 1 && rope->original <= MOST_SIZE))
+    return att_fail(ATT_CORRUPT, "%s: original context of the rope scaling is %g", where,
+                    rope->original);
+  if (rope->scaling == ATT_ROPE_LLAMA3 && !(rope->low > 0 && rope->low < rope->high))
+    return att_fail(ATT_CORRUPT, "%s: rope low_freq_factor %g is not below high_freq_factor %g",
+                    where, rope->low, rope->high);
+  if (rope->scaling == ATT_ROPE_YARN && !(rope->beta_slow > 0 && rope->beta_slow < rope->beta_fast))
+    return att_fail(ATT_CORRUPT, "%s: rope beta_slow %g is not below beta_fast %g", where,
+                    rope->beta_slow, rope->beta_fast);
+  if (rope->scaling == ATT_ROPE_YARN && rope->theta <= 1)
+    return att_fail(ATT_CORRUPT, "%s: yarn needs a rope theta above 1, not %g", where, rope->theta);
+  if (!(rope->magnitude > 0 && isfinite(rope->magnitude)))
+    return att_fail(ATT_CORRUPT, "%s: rope attention factor is %g", where, rope->magnitude);
+  return ATT_OK;
+}
+
+att_status att_config_check(const att_config *c, const char *where) {
+  ATT_TRY(check_size(c->layers, MOST_LAYERS, "number of layers", where));
+  ATT_TRY(check_size(c->width, MOST_SIZE, "width", where));
+  ATT_TRY(check_size(c->heads, MOST_SIZE, "number of heads", where));
+  ATT_TRY(check_size(c->kv_heads, MOST_SIZE, "number of key/value heads", where));
+  ATT_TRY(check_size(c->head_dim, MOST_SIZE, "head dimension", where));
+  ATT_TRY(check_size(c->vocab, MOST_SIZE, "vocabulary size", where));
+  ATT_TRY(check_size(c->context, MOST_SIZE, "context length", where));
+  if (c->ffn != ATT_FFN_NONE)
+    ATT_TRY(check_size(c->ffn_width, MOST_SIZE, "feed-forward width", where));
+  if (c->heads % c->kv_heads)
+    return att_fail(ATT_CORRUPT, "%s: %lld key/value heads do not divide %lld heads", where,
+                    (long long)c->kv_heads, (long long)c->heads);
+  if (c->norm != ATT_NORM_NONE && !(c->norm_eps >= 0 && c->norm_eps <= 1))
+    return att_fail(ATT_CORRUPT, "%s: norm epsilon is %g, not from 0 to 1", where, c->norm_eps);
+  if (c->position == ATT_POSITION_ROPE) ATT_TRY(check_rope(&c->rope, c->head_dim, where));
+  if (!att_ffn_is_supported(c->ffn, c->activation))
+    return att_fail(ATT_UNSUPPORTED, "%s: this activation in this kind of feed-forward network",
+                    where);
+  return ATT_OK;
+}
+
+double att_config_scale(const att_config *config, int64_t layer) {
+  if (!config->scale_by_layer) return config->scale;
+  double scale =
+      config->scale == ATT_SCALE_DEFAULT ? 1 / sqrt((double)config->head_dim) : config->scale;
+  return scale / (double)(layer + 1);
+}
+
+unsigned att_config_parts(const att_config *c) {
+  unsigned parts = 0;
+  if (c->norm != ATT_NORM_NONE) parts |= ATT_PART_NORM;
+  if (c->norm == ATT_NORM_LAYER) parts |= ATT_PART_NORM_BIAS;
+  if (c->qkv_bias) parts |= ATT_PART_QKV_BIAS;
+  if (c->out_bias) parts |= ATT_PART_OUT_BIAS;
+  if (c->ffn != ATT_FFN_NONE) parts |= ATT_PART_FFN;
+  if (c->ffn == ATT_FFN_GATED) parts |= ATT_PART_GATE;
+  if (c->ffn != ATT_FFN_NONE && c->ffn_bias) parts |= ATT_PART_FFN_BIAS;
+  if (c->ffn == ATT_FFN_GATED && c->ffn_bias) parts |= ATT_PART_GATE_BIAS;
+  if (c->position == ATT_POSITION_LEARNED) parts |= ATT_PART_POSITIONS;
+  if (c->position == ATT_POSITION_ROPE) parts |= ATT_PART_ROPE;
+  if ((parts & ATT_PART_ROPE) && c->rope.scaling == ATT_ROPE_TABLE) parts |= ATT_PART_ROPE_TABLE;
+  if (!c->tied_output) parts |= ATT_PART_OWN_OUTPUT;
+  return parts;
+}
+
+int64_t att_config_size(const att_config *c, att_size size) {
+  switch (size) {
+  case ATT_SIZE_1: return 1;
+  case ATT_SIZE_V: return c->vocab;
+  case ATT_SIZE_N: return c->context;
+  case ATT_SIZE_C: return c->width;
+  case ATT_SIZE_F: return c->ffn_width;
+  case ATT_SIZE_HD: return c->heads * c->head_dim;
+  case ATT_SIZE_GD: return c->kv_heads * c->head_dim;
+  case ATT_SIZE_R: return c->rope.pairs;
+  }
+  return 0;
+}

@@ -1,0 +1,19 @@
+/* Inside of an att_model. Nothing in it changes after opening. */
+#ifndef ATT_MODEL_MODEL_H
+#define ATT_MODEL_MODEL_H
+
+#include "attend/model.h"
+#include "model/checkpoint.h"
+
+struct att_model {
+  att_runtime *runtime;
+  att_config config;
+  att_model_weights weights;
+  att_tokenizer *tokenizer; /* or NULL */
+  int n_end_ids;
+  int32_t end_ids[ATT_MAX_END_IDS];
+  char *name; /* owned; info.name */
+  att_model_info info;
+};
+
+#endif

@@ -1,0 +1,252 @@
+/* A timeline of tokens: creation, reading, forgetting. */
+#include "model/session.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+void att_session_options_init(att_session_options *options) {
+  if (options)
+    *options = (att_session_options){.struct_size = sizeof *options,
+                                     .chunk = 128,
+                                     .cache_dtype = ATT_F32,
+                                     .block = 128,
+                                     .span = 512};
+}
+
+/* ---- creation ---- */
+
+att_attention_pass att_session_pass(const att_session *session, int64_t layer, int64_t rows) {
+  bool rotary = session->model->config.position == ATT_POSITION_ROPE;
+  return (att_attention_pass){.runtime = session->runtime,
+                              .rope = rotary ? &session->rope : NULL,
+                              .cache = session->cache,
+                              .plan = session->plan,
+                              .block = session->block,
+                              .span = session->span,
+                              .layer = layer,
+                              .position = session->length,
+                              .rows = rows,
+                              .q = session->act.q,
+                              .k = session->act.k,
+                              .v = session->act.v,
+                              .z = session->act.z,
+                              .tap = session->observers ? &session->observers->tap : NULL};
+}
+
+static att_status check_options(const att_session_options *options, const att_config *config) {
+  if (options->struct_size != sizeof *options)
+    return att_fail(ATT_BAD_ARGUMENT, "options are not set by att_session_options_init");
+  if (options->context < 0 || options->context > config->context)
+    return att_fail(ATT_BAD_ARGUMENT, "context is %lld, but the model has %lld positions",
+                    (long long)options->context, (long long)config->context);
+  if (options->chunk < 1)
+    return att_fail(ATT_BAD_ARGUMENT, "chunk is %lld, not at least 1", (long long)options->chunk);
+  return ATT_OK;
+}
+
+static att_status create_attention(att_session *session, att_dtype cache_dtype) {
+  const att_model *model = session->model;
+  const att_config *config = &model->config;
+  att_cache_shape shape = {.layers = config->layers,
+                           .sequences = 1,
+                           .kv_heads = config->kv_heads,
+                           .head_dim = config->head_dim,
+                           .value_dim = config->head_dim,
+                           .capacity = session->context,
+                           .dtype = cache_dtype};
+  ATT_TRY(att_cache_create(&session->cache, session->runtime, &shape));
+  if (config->position == ATT_POSITION_ROPE)
+    ATT_TRY(att_rope_table_create(&session->rope, session->runtime, &config->rope,
+                                  model->weights.rope_divisors, session->context));
+  att_attention_pass pass = att_session_pass(session, 0, session->chunk);
+  att_sdpa_args args;
+  att_self_attention_args(&args, &model->weights.layer[0].attention, &pass);
+  return att_sdpa_plan_create(&session->plan, session->runtime, &args);
+}
+
+static att_status fill(att_session *session, att_dtype cache_dtype) {
+  const att_runtime *runtime = session->runtime;
+  const att_config *config = &session->model->config;
+  ATT_TRY(att_activations_create(&session->act, runtime, config, session->chunk));
+  ATT_TRY(create_attention(session, cache_dtype));
+  ATT_TRY(att_alloc((void **)&session->tokens, runtime, session->context, sizeof(int32_t),
+                    "token ids"));
+  int64_t rows = session->all_logits ? session->context : 1, count;
+  if (!att_mul_checked(&count, rows, config->vocab))
+    return att_fail(ATT_TOO_LARGE, "logits of %lld rows overflow", (long long)rows);
+  ATT_TRY(att_alloc((void **)&session->logits, runtime, count, sizeof(float), "logits"));
+  session->logit_rows = rows;
+  return ATT_OK;
+}
+
+att_status att_session_create(att_session **out, const att_model *model,
+                              const att_session_options *options) {
+  if (!out || !model) return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", out ? "model" : "out");
+  att_session_options all;
+  att_session_options_init(&all);
+  if (options) all = *options;
+  ATT_TRY(check_options(&all, &model->config));
+  att_session *session;
+  ATT_TRY(att_alloc((void **)&session, model->runtime, 1, sizeof *session, "a session"));
+  session->model = model;
+  session->runtime = model->runtime;
+  session->context = all.context ? all.context : model->config.context;
+  session->chunk = all.chunk < session->context ? all.chunk : session->context;
+  session->block = all.block;
+  session->span = all.span;
+  session->all_logits = all.all_logits;
+  att_status status = fill(session, all.cache_dtype);
+  if (status == ATT_OK)
+    *out = session;
+  else
+    att_session_free(session);
+  return status;
+}
+
+void att_session_free(att_session *session) {
+  if (!session) return;
+  const att_runtime *runtime = session->runtime;
+  for (att_observer *o = session->observers, *next; o; o = next) {
+    next = o->next;
+    o->closed(o->tap.payload);
+  }
+  att_release(runtime, session->logits, session->logit_rows * session->model->config.vocab,
+              sizeof(float));
+  att_release(runtime, session->tokens, session->context, sizeof(int32_t));
+  att_sdpa_plan_free(session->plan);
+  att_rope_table_release(&session->rope, runtime);
+  att_cache_free(session->cache);
+  att_activations_release(&session->act, runtime);
+  att_release(runtime, session, 1, sizeof *session);
+}
+
+/* ---- watching ---- */
+
+void att_session_attach(att_session *session, att_observer *observer) {
+  observer->next = session->observers;
+  observer->tap.next = observer->next ? &observer->next->tap : NULL;
+  session->observers = observer;
+}
+
+void att_session_detach(att_session *session, att_observer *observer) {
+  att_observer **link = &session->observers;
+  while (*link != observer) link = &(*link)->next;
+  *link = observer->next;
+  for (att_observer *o = session->observers; o; o = o->next)
+    o->tap.next = o->next ? &o->next->tap : NULL;
+}
+
+static void tell_length(const att_session *session) {
+  for (att_observer *o = session->observers; o; o = o->next)
+    o->moved(o->tap.payload, session->length);
+}
+
+/* ---- reading ---- */
+
+/* Logits of the rows just passed: all, the last, or none. With a tap the final
+ * norm is taken of every row, for it to see. */
+static void read_out(att_session *session, int64_t rows, bool last_chunk) {
+  const att_model *model = session->model;
+  int64_t c = model->config.width, v = model->config.vocab;
+  const att_tap *tap = session->observers ? &session->observers->tap : NULL;
+  int64_t wanted = session->all_logits ? rows : last_chunk ? 1 : 0;
+  int64_t normed = tap ? rows : wanted;
+  if (!normed) return;
+  att_final_norm_forward(model, &session->act, rows - normed, rows, tap);
+  if (!wanted) return;
+  att_output_forward(model, session->act.normed + (normed - wanted) * c, wanted,
+                     session->logits + session->n_logits * v);
+  session->n_logits += wanted;
+}
+
+/* One pass of at most `chunk` tokens. */
+static att_status read_chunk(att_session *session, const int32_t *tokens, int64_t rows,
+                             bool last_chunk) {
+  const att_model *model = session->model;
+  att_attention_pass pass = att_session_pass(session, 0, rows);
+  att_embed_forward(model, &session->act, tokens, rows, session->length, pass.tap);
+  for (; pass.layer < model->config.layers; pass.layer++)
+    ATT_TRY(att_block_forward(model, &session->act, &pass));
+  read_out(session, rows, last_chunk);
+  ATT_TRY(att_cache_advance(session->cache, 0, rows));
+  memmove(session->tokens + session->length, tokens, (size_t)rows * sizeof *tokens);
+  session->length += rows;
+  tell_length(session);
+  return ATT_OK;
+}
+
+static att_status check_tokens(const att_session *session, const int32_t *tokens, int64_t n) {
+  if (!session || !tokens)
+    return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", session ? "tokens" : "session");
+  if (n < 1) return att_fail(ATT_BAD_ARGUMENT, "n is %lld, not at least 1", (long long)n);
+  int64_t vocab = session->model->config.vocab;
+  for (int64_t i = 0; i < n; i++)
+    if (tokens[i] < 0 || tokens[i] >= vocab)
+      return att_fail(ATT_BAD_ARGUMENT, "token %lld is id %d, outside the vocabulary of %lld",
+                      (long long)i, (int)tokens[i], (long long)vocab);
+  if (n > session->context - session->length)
+    return att_fail(ATT_CONTEXT_FULL,
+                    "%lld tokens after the %lld already read are more than the context of %lld",
+                    (long long)n, (long long)session->length, (long long)session->context);
+  for (const att_observer *o = session->observers; o; o = o->next)
+    if (n > o->limit - session->length)
+      return att_fail(ATT_CONTEXT_FULL,
+                      "%lld tokens after the %lld already read are more than a capture's %lld "
+                      "positions",
+                      (long long)n, (long long)session->length, (long long)o->limit);
+  return ATT_OK;
+}
+
+att_status att_session_eval(att_session *session, const int32_t *tokens, int64_t n) {
+  ATT_TRY(check_tokens(session, tokens, n));
+  session->n_logits = 0;
+  for (int64_t i = 0, rows; i < n; i += rows) {
+    rows = n - i < session->chunk ? n - i : session->chunk;
+    ATT_TRY(read_chunk(session, tokens + i, rows, i + rows == n));
+  }
+  return ATT_OK;
+}
+
+att_status att_session_truncate(att_session *session, int64_t length) {
+  if (!session) return att_fail(ATT_BAD_ARGUMENT, "session is NULL");
+  if (length < 0 || length > session->length)
+    return att_fail(ATT_BAD_ARGUMENT, "length is %lld, not from 0 to the %lld positions read",
+                    (long long)length, (long long)session->length);
+  ATT_TRY(att_cache_truncate(session->cache, 0, length));
+  session->length = length;
+  session->n_logits = 0;
+  tell_length(session);
+  return ATT_OK;
+}
+
+/* ---- looking ---- */
+
+att_view att_session_logits(const att_session *session) {
+  if (!session || !session->n_logits) return att_view_none();
+  int64_t shape[2] = {session->n_logits, session->model->config.vocab};
+  if (session->all_logits) return att_view_of(session->logits, ATT_F32, 2, shape);
+  return att_view_of(session->logits, ATT_F32, 1, shape + 1);
+}
+
+const att_model *att_session_model(const att_session *session) {
+  return session ? session->model : NULL;
+}
+
+int64_t att_session_length(const att_session *session) { return session ? session->length : 0; }
+
+int64_t att_session_context(const att_session *session) { return session ? session->context : 0; }
+
+const int32_t *att_session_tokens(const att_session *session) {
+  return session ? session->tokens : NULL;
+}
+
+int64_t att_session_bytes(const att_session *session) {
+  if (!session) return 0;
+  int64_t floats = session->act.floats + 2 * session->rope.positions * session->rope.pairs +
+                   session->logit_rows * session->model->config.vocab;
+  int64_t bytes = att_cache_bytes(session->cache) + att_sdpa_plan_workspace(session->plan) +
+                  floats * (int64_t)sizeof(float) + session->context * (int64_t)sizeof(int32_t);
+  for (const att_observer *o = session->observers; o; o = o->next) bytes += o->bytes;
+  return bytes;
+}

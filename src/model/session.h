@@ -1,0 +1,48 @@
+/* Inside of an att_session, and how something watches one. */
+#ifndef ATT_MODEL_SESSION_H
+#define ATT_MODEL_SESSION_H
+
+#include "attend/session.h"
+#include "model/block.h"
+
+/* Somebody who watches a session: a tap on its layers, and word of every
+ * change of its length. Owned by whoever attached it. */
+typedef struct att_observer {
+  att_tap tap;
+  int64_t limit; /* positions that it has room for */
+  int64_t bytes; /* that it holds, for att_session_bytes */
+  /* The session holds `length` positions now; those from there on are gone. */
+  void (*moved)(void *payload, int64_t length);
+  /* The session is being freed; forget it. */
+  void (*closed)(void *payload);
+  struct att_observer *next;
+} att_observer;
+
+struct att_session {
+  const att_model *model;
+  att_runtime *runtime;
+  int64_t context, chunk;
+  int64_t block, span;
+  bool all_logits;
+
+  att_cache *cache;
+  att_sdpa_plan *plan;
+  att_rope_table rope; /* of rotary models */
+  att_activations act;
+
+  int32_t *tokens; /* [context] */
+  int64_t length;  /* positions read */
+  float *logits;   /* [logit_rows,V] */
+  int64_t logit_rows;
+  int64_t n_logits; /* rows that hold the last eval's */
+
+  att_observer *observers;
+};
+
+void att_session_attach(att_session *session, att_observer *observer);
+void att_session_detach(att_session *session, att_observer *observer);
+
+/* The pass of `rows` tokens through `layer` at the session's position. */
+att_attention_pass att_session_pass(const att_session *session, int64_t layer, int64_t rows);
+
+#endif

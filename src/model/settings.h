@@ -1,0 +1,59 @@
+/* Reading a settings file such as config.json without guessing.
+ *
+ * Absent, null and a value are three things: an absent setting keeps the
+ * default that the caller put there, null is refused unless the setting may be
+ * null. A wrong type is refused with file and key, and so is, at the end, every
+ * setting that nobody asked for and that is not known to be harmless: what
+ * changes a model's numbers must not be skipped in silence. */
+#ifndef ATT_MODEL_SETTINGS_H
+#define ATT_MODEL_SETTINGS_H
+
+#include "base/json.h"
+#include "nn/ffn.h"
+#include "nn/rope.h"
+
+typedef struct att_settings {
+  const att_runtime *runtime;
+  const char *where; /* begins messages: the file, or file and outer key */
+  const att_json_node *object;
+  bool *asked; /* [object->count] */
+} att_settings;
+
+/* `where` and `object` are borrowed. CORRUPT if it is no object. */
+att_status att_settings_open(att_settings *out, const att_runtime *runtime, const char *where,
+                             const att_json_node *object);
+void att_settings_close(att_settings *settings);
+
+/* Refuses settings that nobody asked for. UNSUPPORTED. */
+att_status att_settings_finish(const att_settings *settings);
+
+typedef enum att_need {
+  ATT_NEEDED,     /* must be there, with a value */
+  ATT_WITH_VALUE, /* may be absent, must not be null */
+  ATT_NULLABLE    /* null is as good as absent */
+} att_need;
+
+/* Each writes *out only if there is a value. Numbers are rounded to f32, the
+ * type in which other formats keep them. */
+att_status att_setting_size(int64_t *out, att_settings *settings, const char *key, att_need need);
+att_status att_setting_number(double *out, att_settings *settings, const char *key, att_need need);
+att_status att_setting_bool(bool *out, att_settings *settings, const char *key, att_need need);
+att_status att_setting_string(const char **out, att_settings *settings, const char *key,
+                              att_need need);
+/* NULL stays if absent or null. */
+att_status att_setting_object(const att_json_node **out, att_settings *settings, const char *key);
+
+/* Marks a setting as known without reading it. */
+void att_setting_skip(att_settings *settings, const char *key);
+
+/* "silu", "gelu_new" …; UNSUPPORTED with the name otherwise. */
+att_status att_setting_activation(att_activation *out, att_settings *settings, const char *key,
+                                  att_need need);
+
+/* Rotary positions for heads of `head_dim`: rope_theta and rope_scaling, or the
+ * newer rope_parameters that holds both. `context` is the default of a scaling's
+ * original context. */
+att_status att_setting_rope(att_rope *out, att_settings *settings, int64_t head_dim,
+                            int64_t context);
+
+#endif

@@ -1,0 +1,208 @@
+/* Loading weights: from the views of a checkpoint into canonical memory. */
+#include "model/weights.h"
+
+#include <stddef.h>
+
+#include "base/alloc.h"
+#include "model/checkpoint.h"
+
+typedef att_layer_weights owner_layer;
+typedef att_model_weights owner_model;
+enum { in_model = 0, in_layer = 1 };
+
+const att_slot_info att_slots[ATT_SLOT_COUNT] = {
+#define ATT_SLOT(name, text, owner, field, kind, rows, columns, parts)                             \
+  {text,                                                                                           \
+   in_##owner,                                                                                     \
+   offsetof(owner_##owner, field),                                                                 \
+   ATT_KIND_##kind,                                                                                \
+   ATT_SIZE_##rows,                                                                                \
+   ATT_SIZE_##columns,                                                                             \
+   parts},
+#include "model/slots.inc"
+#undef ATT_SLOT
+};
+
+bool att_slot_exists(const att_config *config, att_slot slot) {
+  return (att_config_parts(config) & att_slots[slot].parts) == att_slots[slot].parts;
+}
+
+/* One weight of a model. */
+typedef struct weight {
+  att_slot slot;
+  int64_t layer, rows, columns;
+} weight;
+
+typedef att_status visit_fn(const weight *w, void *context);
+
+/* Calls `visit` for every weight that the model has. */
+static att_status visit_all(const att_config *config, visit_fn *visit, void *context) {
+  for (int64_t layer = -1; layer < config->layers; layer++)
+    for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
+      if (att_slots[slot].in_layer != (layer >= 0) || !att_slot_exists(config, slot)) continue;
+      weight w = {slot, layer, att_config_size(config, att_slots[slot].rows),
+                  att_config_size(config, att_slots[slot].columns)};
+      ATT_TRY(visit(&w, context));
+    }
+  return ATT_OK;
+}
+
+typedef struct loader {
+  const att_runtime *runtime;
+  const att_checkpoint *checkpoint;
+  att_model_weights *weights;
+  att_progress_fn *progress;
+  void *payload;
+  int64_t copied;               /* stored numbers, of summary.parameters */
+  int64_t stored[ATT_BF16 + 1]; /* numbers of each float type */
+  att_weights_summary summary;
+} loader;
+
+static att_status find(att_view *out, const loader *load, const weight *w) {
+  /* A tied output matrix is stored once, as the token embedding. */
+  bool tied = w->slot == ATT_SLOT_OUTPUT && load->checkpoint->config.tied_output;
+  return load->checkpoint->find(out, load->checkpoint, tied ? ATT_SLOT_TOKENS : w->slot, w->layer,
+                                w->rows, w->columns);
+}
+
+/* First pass: everything there, of the right shape and type, and how much. */
+static att_status survey(const weight *w, void *context) {
+  loader *load = context;
+  att_view view;
+  ATT_TRY(find(&view, load, w));
+  if (!att_dtype_is_float(view.dtype))
+    return att_fail(ATT_UNSUPPORTED, "weight %s is %s, not f32, f16, bf16 or f64",
+                    att_slots[w->slot].name, att_dtype_name(view.dtype));
+  int64_t count = w->rows * w->columns;
+  bool matrix = att_slots[w->slot].kind == ATT_KIND_MATRIX;
+  int64_t floats = matrix ? att_packed_floats(w->rows, w->columns) : count;
+  load->stored[view.dtype] += count;
+  load->summary.parameters += count;
+  load->summary.bytes += floats * (int64_t)sizeof(float);
+  if (load->stored[view.dtype] > load->stored[load->summary.dtype])
+    load->summary.dtype = view.dtype;
+  return ATT_OK;
+}
+
+/* New memory, f32 [rows, columns], with the elements of a view of any shape. */
+static att_status copy_f32(float **out, const loader *load, const weight *w, const att_view *view) {
+  int64_t count = w->rows * w->columns;
+  float *copy;
+  ATT_TRY(att_alloc((void **)&copy, load->runtime, count, sizeof *copy, att_slots[w->slot].name));
+  att_view target = att_view_of(copy, ATT_F32, view->ndim, view->shape);
+  att_status status = att_view_copy(&target, view);
+  if (status == ATT_OK)
+    *out = copy;
+  else
+    att_release(load->runtime, copy, count, sizeof *copy);
+  return status;
+}
+
+static att_status pack(att_packed *out, const loader *load, const weight *w, const att_view *view) {
+  if (view->ndim == 2 && view->dtype != ATT_F64) return att_packed_create(out, load->runtime, view);
+  float *copy;
+  ATT_TRY(copy_f32(&copy, load, w, view));
+  att_view rows = att_view_of(copy, ATT_F32, 2, (int64_t[]){w->rows, w->columns});
+  att_status status = att_packed_create(out, load->runtime, &rows);
+  att_release(load->runtime, copy, w->rows * w->columns, sizeof *copy);
+  return status;
+}
+
+/* Where a weight lives: a float pointer or an att_packed. */
+static void *place(att_model_weights *weights, const weight *w) {
+  char *owner = w->layer >= 0 ? (char *)&weights->layer[w->layer] : (char *)weights;
+  return owner + att_slots[w->slot].offset;
+}
+
+/* Second pass: into memory. */
+static att_status copy(const weight *w, void *context) {
+  loader *load = context;
+  att_view view;
+  ATT_TRY(find(&view, load, w));
+  void *target = place(load->weights, w);
+  if (att_slots[w->slot].kind == ATT_KIND_MATRIX)
+    ATT_TRY(pack(target, load, w, &view));
+  else
+    ATT_TRY(copy_f32(target, load, w, &view));
+  load->copied += w->rows * w->columns;
+  double done = (double)load->copied / (double)load->summary.parameters;
+  if (load->progress && !load->progress(done, load->payload))
+    return att_fail(ATT_CANCELLED, "loading was cancelled");
+  return ATT_OK;
+}
+
+/* The numbers that say how each part computes. */
+static void configure(att_model_weights *weights, const att_config *config) {
+  att_norm norm = {.kind = config->norm, .eps = (float)config->norm_eps, .width = config->width};
+  weights->tokens = (att_embedding){.count = config->vocab, .width = config->width};
+  weights->positions = (att_embedding){.count = config->context, .width = config->width};
+  if (config->tied_output) weights->tokens.packed = &weights->output.weight;
+  weights->norm = norm;
+  for (int64_t l = 0; l < config->layers; l++) {
+    att_layer_weights *layer = &weights->layer[l];
+    layer->norm1 = layer->norm2 = norm;
+    layer->attention = (att_self_attention){.heads = config->heads,
+                                            .kv_heads = config->kv_heads,
+                                            .head_dim = config->head_dim,
+                                            .scale = att_config_scale(config, l)};
+    layer->ffn = (att_ffn){.kind = config->ffn, .activation = config->activation};
+  }
+}
+
+static att_status fill(const loader *load) {
+  const att_config *config = &load->checkpoint->config;
+  att_model_weights *weights = load->weights;
+  ATT_TRY(att_alloc((void **)&weights->layer, load->runtime, config->layers, sizeof *weights->layer,
+                    "layers"));
+  configure(weights, config);
+  ATT_TRY(visit_all(config, copy, (void *)load));
+  if (config->position != ATT_POSITION_ROPE || weights->rope_divisors) return ATT_OK;
+  ATT_TRY(att_alloc((void **)&weights->rope_divisors, load->runtime, config->rope.pairs,
+                    sizeof(float), "rotation divisors"));
+  att_rope_divisors(weights->rope_divisors, &config->rope);
+  return ATT_OK;
+}
+
+att_status att_weights_load(att_model_weights *out, att_weights_summary *summary,
+                            const att_runtime *runtime, const att_checkpoint *checkpoint,
+                            att_progress_fn *progress, void *payload) {
+  loader load = {.runtime = runtime,
+                 .checkpoint = checkpoint,
+                 .weights = out,
+                 .progress = progress,
+                 .payload = payload};
+  *out = (att_model_weights){0};
+  ATT_TRY(visit_all(&checkpoint->config, survey, &load));
+  att_status status = fill(&load);
+  if (status == ATT_OK)
+    *summary = load.summary;
+  else
+    att_weights_release(out, &checkpoint->config, runtime);
+  return status;
+}
+
+typedef struct releasing {
+  att_model_weights *weights;
+  const att_runtime *runtime;
+} releasing;
+
+static att_status release(const weight *w, void *context) {
+  releasing *with = context;
+  void *target = place(with->weights, w);
+  if (att_slots[w->slot].kind == ATT_KIND_MATRIX)
+    att_packed_release(target, with->runtime);
+  else
+    att_release(with->runtime, *(float **)target, w->rows * w->columns, sizeof(float));
+  return ATT_OK;
+}
+
+void att_weights_release(att_model_weights *weights, const att_config *config,
+                         const att_runtime *runtime) {
+  if (!weights->layer) return;
+  releasing with = {weights, runtime};
+  visit_all(config, release, &with);
+  bool computed = config->position == ATT_POSITION_ROPE && config->rope.scaling != ATT_ROPE_TABLE;
+  if (computed) att_release(runtime, weights->rope_divisors, config->rope.pairs, sizeof(float));
+  att_release(runtime, weights->layer, config->layers, sizeof *weights->layer);
+  *weights = (att_model_weights){0};
+}

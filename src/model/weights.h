@@ -1,0 +1,75 @@
+/* The weights of a model in memory, in one canonical layout.
+ *
+ * Matrices are packed [out, in] for the product, whatever way a file stores
+ * them; rotary queries and keys are in half-split order (pairs i and i+D/2).
+ * So a checkpoint gives the same bits from each format, and nothing after this
+ * file knows formats. slots.inc lists all weights and says where each lives. */
+#ifndef ATT_MODEL_WEIGHTS_H
+#define ATT_MODEL_WEIGHTS_H
+
+#include "model/config.h"
+#include "nn/embedding.h"
+#include "nn/self_attention.h"
+
+typedef struct att_layer_weights {
+  att_norm norm1;
+  att_self_attention attention;
+  att_norm norm2;
+  att_ffn ffn;
+} att_layer_weights;
+
+typedef struct att_model_weights {
+  att_embedding tokens;    /* [V,C] */
+  att_embedding positions; /* [N,C] if learned */
+  float *rope_divisors;    /* [R] if rotary */
+  int64_t layers;
+  att_layer_weights *layer; /* [layers] */
+  att_norm norm;
+  att_linear output; /* [V,C]; with a tied output `tokens` reads rows from it */
+} att_model_weights;
+
+typedef enum att_slot {
+#define ATT_SLOT(name, text, owner, field, kind, rows, columns, parts) ATT_SLOT_##name,
+#include "model/slots.inc"
+#undef ATT_SLOT
+  ATT_SLOT_COUNT
+} att_slot;
+
+typedef enum att_slot_kind { ATT_KIND_VECTOR, ATT_KIND_TABLE, ATT_KIND_MATRIX } att_slot_kind;
+
+/* A row of slots.inc. */
+typedef struct att_slot_info {
+  const char *name;
+  bool in_layer;
+  size_t offset; /* of the float pointer or att_packed, in its owner */
+  att_slot_kind kind;
+  att_size rows, columns;
+  unsigned parts;
+} att_slot_info;
+extern const att_slot_info att_slots[ATT_SLOT_COUNT];
+
+/* True if a model of this configuration has the weight. */
+bool att_slot_exists(const att_config *config, att_slot slot);
+
+struct att_checkpoint;
+
+/* What loading found out. */
+typedef struct att_weights_summary {
+  int64_t parameters; /* stored numbers */
+  int64_t bytes;      /* in memory */
+  att_dtype dtype;    /* of most stored numbers */
+} att_weights_summary;
+
+/* Called with 0 … 1; false cancels. */
+typedef bool att_progress_fn(double done, void *payload);
+
+/* Takes all weights from a checkpoint: first finds every one and checks its
+ * shape, then copies. The checkpoint is not needed afterwards. Parts of `out`
+ * point to each other, so it stays where it is. */
+att_status att_weights_load(att_model_weights *out, att_weights_summary *summary,
+                            const att_runtime *runtime, const struct att_checkpoint *checkpoint,
+                            att_progress_fn *progress, void *payload);
+void att_weights_release(att_model_weights *weights, const att_config *config,
+                         const att_runtime *runtime);
+
+#endif
