@@ -10,21 +10,17 @@
 #define ATTEND_CAPTURE_H
 
 #include "attend/session.h"
+#include "attend/sites.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum att_site {
-#define ATT_SITE(name, value, text, shape, doc) ATT_SITE_##name = value,
-#include "attend/sites.inc"
-#undef ATT_SITE
-} att_site;
-
 typedef struct att_capture att_capture;
 
 /* Attaches a capture to a session that has read nothing yet. `select` is a
- * list of names or patterns. `max_positions` 0: the session's context.
+ * list of names or patterns. `max_positions` is how many positions there will
+ * be room for (0: the session's context); reading more is CONTEXT_FULL then.
  * The capture is freed with att_capture_free, before or after the session.
  * NOT_FOUND (a pattern that matches nothing; the message has the nearest
  * names), OUT_OF_MEMORY, TOO_LARGE (more than `budget_bytes`, 0 = no limit;
@@ -38,8 +34,9 @@ ATT_API int64_t att_capture_count(const att_capture *capture);
 ATT_API const char *att_capture_name(const att_capture *capture, int64_t index);
 
 /* A captured tensor, f32, T = positions read so far, without batch axis; see
- * sites.inc for its shape. Borrowed until the capture is freed; the content of
- * rows read later appears in later views. NOT_FOUND with nearest names. */
+ * sites.inc for its shape. In scores a key that the query does not see is -inf,
+ * in weights 0. Borrowed until the capture is freed; the content of rows read
+ * later appears in later views. NOT_FOUND with nearest names. */
 ATT_API att_status att_capture_get(att_view *out, const att_capture *capture, const char *name);
 
 /* Bytes held. */

@@ -1,0 +1,67 @@
+/* Globs and edit distance. */
+#include "inspect/match.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool att_glob(const char *pattern, size_t bytes, const char *name) {
+  const char *end = pattern + bytes, *star = NULL, *retry = NULL;
+  while (*name) {
+    if (pattern < end && *pattern == '*') {
+      star = ++pattern; /* first try the empty run, later longer ones */
+      retry = name;
+    } else if (pattern < end && (*pattern == '?' || *pattern == *name)) {
+      pattern++;
+      name++;
+    } else if (star) {
+      pattern = star;
+      name = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (pattern < end && *pattern == '*') pattern++;
+  return pattern == end;
+}
+
+int att_edit_distance(const char *a, size_t bytes, const char *b) {
+  enum { MOST = 127 };
+  int row[MOST + 1];
+  int n = (int)(bytes < MOST ? bytes : MOST), m = (int)strnlen(b, MOST);
+  for (int j = 0; j <= m; j++) row[j] = j;
+  for (int i = 1; i <= n; i++) {
+    int diagonal = row[0];
+    row[0] = i;
+    for (int j = 1; j <= m; j++) {
+      int exchange = diagonal + (a[i - 1] != b[j - 1]);
+      int shorter = row[j - 1] < row[j] ? row[j - 1] : row[j];
+      diagonal = row[j];
+      row[j] = exchange < shorter + 1 ? exchange : shorter + 1;
+    }
+  }
+  return row[m];
+}
+
+void att_nearest_offer(att_nearest *nearest, const char *name) {
+  enum { MOST = 3 };
+  int distance = att_edit_distance(nearest->text, nearest->bytes, name), at = nearest->n;
+  while (at > 0 && distance < nearest->distance[at - 1]) at--;
+  if (at == MOST) return;
+  if (nearest->n < MOST) nearest->n++;
+  for (int i = nearest->n - 1; i > at; i--) {
+    nearest->distance[i] = nearest->distance[i - 1];
+    memcpy(nearest->name[i], nearest->name[i - 1], sizeof nearest->name[i]);
+  }
+  nearest->distance[at] = distance;
+  snprintf(nearest->name[at], sizeof nearest->name[at], "%s", name);
+}
+
+void att_nearest_list(char *out, size_t bytes, const att_nearest *nearest) {
+  size_t used = 0;
+  out[0] = 0;
+  for (int i = 0; i < nearest->n && used < bytes; i++) {
+    const char *before = i == 0 ? "" : i == nearest->n - 1 ? " or " : ", ";
+    int n = snprintf(out + used, bytes - used, "%s%s", before, nearest->name[i]);
+    used += n > 0 ? (size_t)n : 0;
+  }
+}

@@ -1,0 +1,28 @@
+/* Matching names: patterns, and what a misspelt one may have meant. */
+#ifndef ATT_INSPECT_MATCH_H
+#define ATT_INSPECT_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* True if `name` matches the pattern [bytes]: * any run, ? any character. */
+bool att_glob(const char *pattern, size_t bytes, const char *name);
+
+/* Insertions, deletions and exchanges that make `a` [bytes] into `b`; texts
+ * are cut at 127 characters. */
+int att_edit_distance(const char *a, size_t bytes, const char *b);
+
+/* The few names nearest to one that does not exist. */
+typedef struct att_nearest {
+  const char *text;
+  size_t bytes;
+  int n;
+  int distance[3];
+  char name[3][64];
+} att_nearest;
+void att_nearest_offer(att_nearest *nearest, const char *name);
+
+/* "a, b or c" into out. */
+void att_nearest_list(char *out, size_t bytes, const att_nearest *nearest);
+
+#endif

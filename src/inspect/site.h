@@ -1,0 +1,36 @@
+/* The sites of one model: which exist, what they are called, how they are
+ * shaped. */
+#ifndef ATT_INSPECT_SITE_H
+#define ATT_INSPECT_SITE_H
+
+#include "attend/sites.h"
+#include "model/config.h"
+
+#define ATT_SITE_NAME_BYTES 64
+#define ATT_SITE_MAX_NDIM 3
+
+/* A row of sites.inc. */
+typedef struct att_site_info {
+  const char *name;  /* with {l} if it exists once a layer */
+  const char *shape; /* letters, "T H D" */
+} att_site_info;
+extern const att_site_info att_sites[];
+
+bool att_site_is_per_layer(att_site site);
+
+/* True for sites over pairs of positions: scores and weights, [H,T,S]. */
+bool att_site_is_pairs(att_site site);
+
+/* True if a model of this configuration has the site. */
+bool att_site_exists(const att_config *config, att_site site);
+
+/* The sizes after the positions: of "T H D" {H, D}. Gives their number; for
+ * pairs there is none. */
+int att_site_row(int64_t out[ATT_SITE_MAX_NDIM], const att_config *config, att_site site);
+
+/* Calls `visit` with each name that the model has, in order, until it answers
+ * false. */
+typedef bool att_site_visit(const char *name, att_site site, int64_t layer, void *context);
+void att_site_each(const att_config *config, att_site_visit *visit, void *context);
+
+#endif
