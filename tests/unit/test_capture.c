@@ -1,0 +1,380 @@
+/* Captures: what is kept is what the model computed, it hangs together as
+ * attention says it must, and keeping it changes nothing. */
+#include "support.h"
+
+#include "attend/capture.h"
+#include "model.h"
+
+enum { TOKENS = 45 };
+
+static const char *const families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
+enum { FAMILIES = sizeof families / sizeof *families };
+
+/* A session of a random model that has read TOKENS tokens under a capture. */
+typedef struct scene {
+  att_runtime *runtime;
+  att_model *model;
+  att_session *session;
+  att_capture *capture;
+  const att_model_info *info;
+  int32_t ids[TOKENS];
+} scene;
+
+static void open_scene(scene *s, const char *config, const char *select) {
+  s->runtime = test_runtime_of(NULL, 2, NULL);
+  s->model = test_random_model(s->runtime, config, 31);
+  s->info = att_model_describe(s->model);
+  s->session = test_session(s->model, 16, true);
+  test_ids(s->ids, TOKENS, s->info->vocab, 32);
+  assert_ok(att_capture_create(&s->capture, s->session, select, 0, 0));
+}
+
+static void close_scene(scene *s) {
+  att_capture_free(s->capture);
+  att_session_free(s->session);
+  att_model_close(s->model);
+  att_runtime_free(s->runtime);
+}
+
+static att_view get(const att_capture *capture, int64_t layer, const char *site) {
+  char name[80];
+  if (layer >= 0)
+    snprintf(name, sizeof name, "blocks.%lld.%s", (long long)layer, site);
+  else
+    snprintf(name, sizeof name, "%s", site);
+  att_view view;
+  assert_ok(att_capture_get(&view, capture, name));
+  assert_int_equal(view.dtype, ATT_F32);
+  return view;
+}
+
+static const float *rows_of(const att_capture *capture, int64_t layer, const char *site) {
+  att_view view = get(capture, layer, site);
+  assert_true(att_view_is_contiguous(&view));
+  return view.data;
+}
+
+static float pair_at(const att_view *view, int64_t h, int64_t i, int64_t j) {
+  return (
+      (const float *)view->data)[h * view->stride[0] + i * view->stride[1] + j * view->stride[2]];
+}
+
+/* ---- identities ---- */
+
+/* raw = q . k, scaled = raw / sqrt(D) (GPT-2 here also by layer + 1), weights =
+ * softmax of the scores, z = weights times v; all in double from what was kept. */
+static void check_head(const scene *s, int64_t layer, int64_t h, double scale) {
+  int64_t heads = s->info->heads, g = s->info->kv_heads, d = s->info->head_dim;
+  const float *q = rows_of(s->capture, layer, "attn.hook_rot_q");
+  const float *k = rows_of(s->capture, layer, "attn.hook_rot_k");
+  const float *v = rows_of(s->capture, layer, "attn.hook_v");
+  const float *z = rows_of(s->capture, layer, "attn.hook_z");
+  att_view raw = get(s->capture, layer, "attn.hook_raw_scores");
+  att_view scaled = get(s->capture, layer, "attn.hook_scaled_scores");
+  att_view scores = get(s->capture, layer, "attn.hook_attn_scores");
+  att_view pattern = get(s->capture, layer, "attn.hook_pattern");
+  int64_t kv = h / (heads / g);
+  for (int64_t i = 0; i < TOKENS; i++) {
+    double sum = 0, weighted[64] = {0}, total = 0;
+    for (int64_t j = 0; j <= i; j++) {
+      double dot = 0, size = 0;
+      for (int64_t c = 0; c < d; c++) {
+        double term = (double)q[(i * heads + h) * d + c] * (double)k[(j * g + kv) * d + c];
+        dot += term;
+        size += fabs(term);
+      }
+      double got = (double)pair_at(&raw, h, i, j);
+      assert_true(fabs(got - dot) <= size * (double)d * 0x1p-24); /* D roundings */
+      assert_true((double)pair_at(&scaled, h, i, j) == (double)(float)(got * (double)(float)scale));
+      assert_true(pair_at(&scores, h, i, j) == pair_at(&scaled, h, i, j));
+      total += exp((double)pair_at(&scores, h, i, j));
+    }
+    for (int64_t j = 0; j <= i; j++) {
+      double weight = (double)pair_at(&pattern, h, i, j);
+      assert_true(fabs(weight - exp((double)pair_at(&scores, h, i, j)) / total) <= 1e-6);
+      sum += weight;
+      for (int64_t c = 0; c < d; c++) weighted[c] += weight * (double)v[(j * g + kv) * d + c];
+    }
+    assert_true(fabs(sum - 1) <= 1e-6);
+    for (int64_t c = 0; c < d; c++) /* values are of order one */
+      assert_true(fabs(weighted[c] - (double)z[(i * heads + h) * d + c]) <= 1e-5);
+    for (int64_t j = i + 1; j < TOKENS; j++) {
+      assert_true(pair_at(&raw, h, i, j) == -INFINITY);
+      assert_true(pair_at(&scaled, h, i, j) == -INFINITY);
+      assert_true(pair_at(&scores, h, i, j) == -INFINITY);
+      assert_true(pair_at(&pattern, h, i, j) == 0);
+    }
+  }
+}
+
+static void test_a_head_hangs_together(void **state) {
+  (void)state;
+  for (int f = 0; f < FAMILIES; f++) {
+    scene s;
+    open_scene(&s, families[f], "*attn*");
+    assert_ok(att_session_eval(s.session, s.ids, TOKENS));
+    for (int64_t layer = 0; layer < s.info->layers; layer++)
+      for (int64_t h = 0; h < s.info->heads; h++) {
+        double scale = 1 / sqrt((double)s.info->head_dim);
+        if (families[f] == families[1]) scale /= (double)(layer + 1);
+        check_head(&s, layer, h, scale);
+      }
+    close_scene(&s);
+  }
+}
+
+/* Heads add up to attn_out, branches to the stream, bit for bit where it is the
+ * same addition. */
+static void check_stream(const scene *s, int64_t layer, bool ffn) {
+  int64_t c = s->info->width, heads = s->info->heads, n = TOKENS * c;
+  const float *pre = rows_of(s->capture, layer, "hook_resid_pre");
+  const float *attn = rows_of(s->capture, layer, "hook_attn_out");
+  const float *result = rows_of(s->capture, layer, "attn.hook_result");
+  const float *post = rows_of(s->capture, layer, "hook_resid_post");
+  const float *bias = s->model->weights.layer[layer].attention.o.bias;
+  for (int64_t r = 0; r < n; r++) {
+    double sum = bias ? (double)bias[r % c] : 0;
+    for (int64_t h = 0; h < heads; h++) sum += (double)result[(r / c * heads + h) * c + r % c];
+    assert_true(fabs(sum - (double)attn[r]) <= 1e-5);
+  }
+  const float *mid = ffn ? rows_of(s->capture, layer, "hook_resid_mid") : post;
+  const float *out = ffn ? rows_of(s->capture, layer, "hook_mlp_out") : NULL;
+  for (int64_t r = 0; r < n; r++) {
+    assert_true(mid[r] == pre[r] + attn[r]);
+    if (ffn) assert_true(post[r] == mid[r] + out[r]);
+  }
+  if (layer + 1 < s->info->layers)
+    assert_same_bits(rows_of(s->capture, layer + 1, "hook_resid_pre"), post, n);
+}
+
+static void test_the_stream_is_the_sum_of_its_parts(void **state) {
+  (void)state;
+  for (int f = 0; f < FAMILIES; f++) {
+    scene s;
+    open_scene(&s, families[f], "*");
+    assert_ok(att_session_eval(s.session, s.ids, TOKENS));
+    for (int64_t layer = 0; layer < s.info->layers; layer++)
+      check_stream(&s, layer, s.info->ffn_width > 0);
+    att_view logits = att_session_logits(s.session);
+    assert_same_bits(rows_of(s.capture, -1, "logits"), logits.data, TOKENS * s.info->vocab);
+    close_scene(&s);
+  }
+}
+
+/* Embedding rows are those stored; positions are added after them. */
+static void test_embeddings_are_kept_before_positions(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_GPT2, "hook_*,blocks.0.hook_resid_pre");
+  assert_int_equal(att_capture_count(s.capture), 3);
+  assert_ok(att_session_eval(s.session, s.ids, TOKENS));
+  const float *embed = rows_of(s.capture, -1, "hook_embed");
+  const float *position = rows_of(s.capture, -1, "hook_pos_embed");
+  const float *pre = rows_of(s.capture, 0, "hook_resid_pre");
+  for (int64_t i = 0; i < TOKENS * s.info->width; i++)
+    assert_true(pre[i] == embed[i] + position[i]);
+  close_scene(&s);
+}
+
+/* ---- nothing changes ---- */
+
+static void test_capturing_changes_no_bit(void **state) {
+  (void)state;
+  for (int f = 0; f < FAMILIES; f++) {
+    scene s;
+    open_scene(&s, families[f], "*");
+    float *without = test_logits(s.model, s.ids, TOKENS);
+    assert_ok(att_session_eval(s.session, s.ids, TOKENS));
+    assert_same_bits(att_session_logits(s.session).data, without, TOKENS * s.info->vocab);
+    free(without);
+    close_scene(&s);
+  }
+}
+
+/* Compares two captures name by name, over the rows they have. */
+static void assert_same_capture(const att_capture *a, const att_capture *b) {
+  assert_int_equal(att_capture_count(a), att_capture_count(b));
+  for (int64_t n = 0; n < att_capture_count(a); n++) {
+    att_view x, y;
+    const char *name = att_capture_name(a, n);
+    assert_ok(att_capture_get(&x, a, name));
+    assert_ok(att_capture_get(&y, b, name));
+    int64_t count = att_view_count(&x);
+    assert_int_equal(count, att_view_count(&y));
+    float *copy = malloc((size_t)(2 * count) * sizeof *copy);
+    att_view left = att_view_of(copy, ATT_F32, x.ndim, x.shape);
+    att_view right = att_view_of(copy + count, ATT_F32, y.ndim, y.shape);
+    assert_ok(att_view_copy(&left, &x));
+    assert_ok(att_view_copy(&right, &y));
+    assert_same_bits(copy, copy + count, count);
+    free(copy);
+  }
+}
+
+static void test_steps_keep_what_the_whole_prompt_keeps(void **state) {
+  (void)state;
+  for (int f = 0; f < FAMILIES; f++) {
+    scene s;
+    open_scene(&s, families[f], "*");
+    assert_ok(att_session_eval(s.session, s.ids, TOKENS));
+    att_session *steps = test_session(s.model, 7, false);
+    att_capture *capture;
+    assert_ok(att_capture_create(&capture, steps, "*", TOKENS, 0));
+    assert_ok(att_session_eval(steps, s.ids, 20));
+    for (int i = 20; i < TOKENS; i++) assert_ok(att_session_eval(steps, s.ids + i, 1));
+    assert_same_capture(s.capture, capture);
+
+    /* Going back and reading something else in between leaves no trace. */
+    assert_ok(att_session_truncate(steps, 5));
+    att_view view = get(capture, 0, "hook_resid_pre");
+    assert_int_equal(view.shape[0], 5);
+    assert_ok(att_session_eval(steps, s.ids, TOKENS - 5));
+    assert_ok(att_session_truncate(steps, 5));
+    assert_ok(att_session_eval(steps, s.ids + 5, TOKENS - 5));
+    assert_same_capture(s.capture, capture);
+    att_capture_free(capture);
+    att_session_free(steps);
+    close_scene(&s);
+  }
+}
+
+/* With a 16-bit cache the keys and values kept are those attention saw. */
+static void test_keys_and_values_are_kept_as_cached(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_model *model = test_random_model(runtime, TEST_LLAMA, 31);
+  att_session_options options;
+  att_session_options_init(&options);
+  options.cache_dtype = ATT_BF16;
+  att_session *session;
+  assert_ok(att_session_create(&session, model, &options));
+  att_capture *capture;
+  assert_ok(att_capture_create(&capture, session, "*.hook_v,*.hook_rot_k", 0, 0));
+  int32_t ids[9] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
+  assert_ok(att_session_eval(session, ids, 9));
+  for (int64_t g = 0; g < 2; g++) {
+    float keys[90], values[90];
+    att_view k = att_view_of(keys, ATT_F32, 2, (int64_t[]){9, 10});
+    att_view v = att_view_of(values, ATT_F32, 2, (int64_t[]){9, 10});
+    assert_ok(att_cache_read_keys(session->cache, 1, 0, g, 0, k));
+    assert_ok(att_cache_read_values(session->cache, 1, 0, g, 0, v));
+    const float *kept_k = rows_of(capture, 1, "attn.hook_rot_k");
+    const float *kept_v = rows_of(capture, 1, "attn.hook_v");
+    for (int64_t t = 0; t < 9; t++) {
+      assert_same_bits(keys + t * 10, kept_k + (t * 2 + g) * 10, 10);
+      assert_same_bits(values + t * 10, kept_v + (t * 2 + g) * 10, 10);
+    }
+  }
+  att_capture_free(capture);
+  att_session_free(session);
+  att_model_close(model);
+  att_runtime_free(runtime);
+}
+
+/* ---- several, and lifetimes ---- */
+
+static void test_captures_live_side_by_side(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "*.hook_pattern");
+  att_capture *second, *third;
+  assert_ok(att_capture_create(&second, s.session, "*.hook_pattern,logits", 0, 0));
+  assert_ok(att_capture_create(&third, s.session, "blocks.1.attn.hook_z", 0, 0));
+  assert_ok(att_session_eval(s.session, s.ids, 10));
+  att_capture_free(second); /* from the middle of the chain */
+  assert_ok(att_session_eval(s.session, s.ids + 10, TOKENS - 10));
+  assert_int_equal(get(third, 1, "attn.hook_z").shape[0], TOKENS);
+  assert_int_equal(get(s.capture, 0, "attn.hook_pattern").shape[1], TOKENS);
+  att_capture_free(third);
+  close_scene(&s);
+}
+
+static void test_a_capture_outlives_its_session(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_BARE, "logits");
+  assert_ok(att_session_eval(s.session, s.ids, 3));
+  att_session_free(s.session);
+  s.session = NULL;
+  assert_int_equal(get(s.capture, -1, "logits").shape[0], 3);
+  close_scene(&s);
+  att_capture_free(NULL);
+}
+
+/* ---- names and refusals ---- */
+
+static void test_names_select(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "blocks.?.attn.hook_q, *.hook_z");
+  assert_int_equal(att_capture_count(s.capture), 4);
+  assert_string_equal(att_capture_name(s.capture, 0), "blocks.0.attn.hook_q");
+  assert_string_equal(att_capture_name(s.capture, 3), "blocks.1.attn.hook_z");
+  assert_null(att_capture_name(s.capture, 4));
+  assert_null(att_capture_name(s.capture, -1));
+  assert_int_equal(att_capture_bytes(s.capture), 4 * 300 * 6 * 10 * 4);
+  att_view view;
+  assert_status(ATT_NOT_FOUND, att_capture_get(&view, s.capture, "blocks.0.attn.hook_k"));
+  assert_message_has("blocks.0.attn.hook_q");
+  close_scene(&s);
+}
+
+static void test_unknown_names_get_the_nearest(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "logits");
+  att_capture *capture;
+  assert_status(ATT_NOT_FOUND,
+                att_capture_create(&capture, s.session, "blocks.1.atn.hook_paterns", 0, 0));
+  assert_message_has("blocks.1.attn.hook_pattern");
+  assert_status(ATT_NOT_FOUND,
+                att_capture_create(&capture, s.session, "logits,blocks.2.attn.hook_q", 0, 0));
+  assert_message_has("blocks.0.attn.hook_q");
+  assert_status(ATT_NOT_FOUND, att_capture_create(&capture, s.session, "hook_pos_embed", 0, 0));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, s.session, " , ", 0, 0));
+  close_scene(&s);
+}
+
+static void test_bad_calls_are_named(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "logits");
+  att_capture *capture;
+  assert_status(ATT_TOO_LARGE, att_capture_create(&capture, s.session, "*.hook_pattern", 0, 99));
+  assert_message_has("4320000"); /* 2 layers, 6 heads, 300 x 300 floats */
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, s.session, "*", 301, 0));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, s.session, "*", -1, 0));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, s.session, "*", 0, -1));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(NULL, s.session, "*", 0, 0));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, NULL, "*", 0, 0));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, s.session, NULL, 0, 0));
+  assert_ok(att_capture_create(&capture, s.session, "*", 8, 0));
+  assert_status(ATT_CONTEXT_FULL, att_session_eval(s.session, s.ids, 9));
+  assert_message_has("capture's 8");
+  assert_ok(att_session_eval(s.session, s.ids, 8));
+  att_capture_free(capture);
+  assert_ok(att_session_eval(s.session, s.ids, 9));
+  assert_status(ATT_WRONG_STATE, att_capture_create(&capture, s.session, "*", 0, 0));
+  att_view view;
+  assert_status(ATT_BAD_ARGUMENT, att_capture_get(NULL, s.capture, "logits"));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_get(&view, NULL, "logits"));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_get(&view, s.capture, NULL));
+  close_scene(&s);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(test_a_head_hangs_together),
+      cmocka_unit_test(test_the_stream_is_the_sum_of_its_parts),
+      cmocka_unit_test(test_embeddings_are_kept_before_positions),
+      cmocka_unit_test(test_capturing_changes_no_bit),
+      cmocka_unit_test(test_steps_keep_what_the_whole_prompt_keeps),
+      cmocka_unit_test(test_keys_and_values_are_kept_as_cached),
+      cmocka_unit_test(test_captures_live_side_by_side),
+      cmocka_unit_test(test_a_capture_outlives_its_session),
+      cmocka_unit_test(test_names_select),
+      cmocka_unit_test(test_unknown_names_get_the_nearest),
+      cmocka_unit_test(test_bad_calls_are_named),
+  };
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
