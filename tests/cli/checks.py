@@ -4,9 +4,13 @@ A check takes the program's path and returns what is wrong, or None. Its name
 is its first line of documentation; `needs_shared` marks those that compare with
 published cases.
 """
+import array
+import glob
 import json
 import os
+import struct
 import subprocess
+import tempfile
 
 import run_cases
 
@@ -17,9 +21,9 @@ def run(program, *arguments, env=None, stdin=None):
                           stdin=subprocess.DEVNULL if stdin is None else stdin)
 
 
-def read_json(program, *arguments):
+def read_json(program, command, *arguments):
     """The JSON value that a command prints; more than one is an error."""
-    done = run(program, *arguments, "--json")
+    done = run(program, command, "--json", *arguments)
     if done.returncode != 0:
         raise AssertionError(f"exit {done.returncode}: {done.stderr.decode(errors='replace')}")
     return json.loads(done.stdout.decode("utf-8"), parse_constant=lambda word: 1 / 0)
@@ -79,6 +83,157 @@ def check_lessons_match_published(program):
     pairs = [step for step in lessons["causal-mask"]["steps"] if step["step"] == "pairs"][0]
     return (far(attention[2], bank["mix"], 1e-6) or far(attention[1], river, 1e-6) or
             far(pairs["visible"], [float(n) for n in causal["pairs_for_n"].values()], 0))
+
+
+def read_safetensors(path):
+    """Metadata, and floats of every F32 and F64 tensor by name."""
+    with open(path, "rb") as stream:
+        header = json.loads(stream.read(struct.unpack("<Q", stream.read(8))[0]))
+        data = stream.read()
+    tensors = {}
+    for name, entry in header.items():
+        if name != "__metadata__" and entry["dtype"] in ("F32", "F64"):
+            begin, end = entry["data_offsets"]
+            tensors[name] = array.array("f" if entry["dtype"] == "F32" else "d", data[begin:end])
+    return header.get("__metadata__", {}), tensors
+
+
+def sdpa_flags(about):
+    """The options that say what a published case's metadata says."""
+    flags = ["--causal"] if about["causal"] == "1" else []
+    flags += ["--align", "bottom-right"] if about["align"] == "bottom_right" else []
+    for side in ("left", "right"):
+        if int(about["window_" + side]) >= 0:
+            flags += ["--" + side, about["window_" + side]]
+    flags += ["--softcap", about["softcap"]] if float(about["softcap"]) else []
+    return flags if about["scale_is_default"] == "1" else flags + ["--scale", about["scale"]]
+
+
+def check_sdpa_matches_published(program):
+    """attend sdpa on every dense published case"""
+    cases = sorted(glob.glob(os.path.join(run_cases.SHARED, "golden", "sdpa", "*.safetensors")))
+    seen = 0
+    with tempfile.TemporaryDirectory() as folder:
+        result = os.path.join(folder, "out.safetensors")
+        for case in cases:
+            about, wanted = read_safetensors(case)
+            if about["op"] != "sdpa":
+                continue
+            done = run(program, "sdpa", case, "-o", result, "--quiet", *sdpa_flags(about))
+            if done.returncode != 0:
+                return f"{about['case']}: {done.stderr.decode()}"
+            got = read_safetensors(result)[1]
+            for name in ("out", "lse"):
+                problem = furthest(got[name], wanted[name], float(about["tol_f32_" + name]))
+                if problem:
+                    return f"{about['case']}, {name}: {problem}"
+            seen += 1
+    return None if seen > 100 else f"only {seen} cases"
+
+
+def furthest(got, wanted, tolerance):
+    """Like far, for flat lists with infinities."""
+    if len(got) != len(wanted):
+        return f"{len(got)} numbers, not {len(wanted)}"
+    for place, (g, w) in enumerate(zip(got, wanted)):
+        if g != w and not abs(g - w) <= tolerance:
+            return f"element {place}: {g}, not {w}"
+    return None
+
+
+STORIES = os.path.join(run_cases.SHARED, "golden_models", "stories260k")
+MODEL = os.path.join(STORIES, "stories260K.bin")
+
+
+def read_stories():
+    with open(os.path.join(STORIES, "expected", "greedy.jsonl"), encoding="utf-8") as stream:
+        return [json.loads(line) for line in stream]
+
+
+def check_run_tells_published_stories(program):
+    """attend run tells the published stories byte for byte"""
+    for story in read_stories():
+        done = run(program, "run", "-m", MODEL, "-t", "0", "-n", str(story["n_generated"]), "--",
+                   story["prompt"])
+        wanted = story["text"].encode()
+        # The README calls choices closer than 1e-3 a matter of rounding.
+        if done.stdout != wanted and story["min_top2_gap"] >= 1e-3:
+            return f"{story['id']}: {done.stdout!r}, not {wanted!r}"
+        if done.returncode or b"tokens/s" not in done.stderr:
+            return f"{story['id']}: exit {done.returncode}: {done.stderr!r}"
+    return None
+
+
+def check_run_json_has_published_tokens(program):
+    """attend run --json has the published tokens, also from --ids"""
+    for story in read_stories()[:8]:
+        ids, n = story["prompt_ids"], len(story["prompt_ids"])
+        flags = ["-m", MODEL, "-t", "0", "-n", str(story["n_generated"])]
+        by_text = read_json(program, "run", *flags, "--", story["prompt"])
+        by_ids = read_json(program, "run", *flags, "--ids", ",".join(map(str, ids)))
+        for value in (by_text, by_ids):
+            if story["min_top2_gap"] >= 1e-3 and value["tokens"] != story["greedy_ids"][n:]:
+                return f"{story['id']}: tokens {value['tokens']}"
+            if value["prompt_tokens"] != ids or value["text"] != story["text"]:
+                return f"{story['id']}: {value}"
+            if value["finish"] != "length" or value["class"] != "fma":
+                return f"{story['id']}: {value['finish']}, {value['class']}"
+    return None
+
+
+def check_explain_matches_published_traces(program):
+    """attend explain shows the published scores, weights and outputs"""
+    stories = {story["id"]: story for story in read_stories()}
+    for path in sorted(glob.glob(os.path.join(STORIES, "expected", "trace_*.safetensors"))):
+        name = os.path.basename(path)[len("trace_"):-len(".safetensors")]
+        trace = read_safetensors(path)[1]
+        n = len(trace["embed"]) // 64
+        ids = ",".join(map(str, stories[name]["greedy_ids"][:n]))
+        for layer, head, query in ((0, 0, n - 1), (2, 5, n // 2), (4, 7, n - 1)):
+            got = read_json(program, "explain", "-m", MODEL, "--ids", ids, "-L", str(layer), "-H",
+                            str(head), "--query", str(query))
+            row = (head * n + query) * n
+            parts = [("weight", trace[f"block.{layer}.weights"], 2e-5),
+                     ("score", trace[f"block.{layer}.scores"], 1e-4)]
+            for key, wanted, tolerance in parts:  # tolerances of the published README
+                numbers = [k[key] for k in got["keys"][:query + 1]]
+                problem = furthest(numbers, wanted[row:row + query + 1], tolerance)
+                if problem:
+                    return f"{name} L{layer} H{head}: {key}: {problem}"
+            z = trace[f"block.{layer}.head_out"][(head * n + query) * 8:][:8]
+            problem = furthest(got["z"], z, 1e-4) or explain_is_consistent(got)
+            if problem:
+                return f"{name} L{layer} H{head}: {problem}"
+    return None
+
+
+def explain_is_consistent(row):
+    """The steps fit together: exactly where the engine promises the same bits."""
+    visible = [key for key in row["keys"] if not key["hidden"]]
+    key = row["keys"][row["key"]]
+    if row["terms"][-1]["sum"] != key["raw"]:
+        return f"terms sum to {row['terms'][-1]['sum']}, the score is {key['raw']}"
+    if row["max"] != max(k["score"] for k in visible):
+        return "max is not the largest score"
+    # float32 sums of at most a few dozen terms
+    if abs(sum(k["exp"] for k in visible) - row["sum"]) > 1e-5 * row["sum"]:
+        return "exps do not add up to sum"
+    if abs(sum(k["weight"] for k in row["keys"]) - 1) > 1e-5:
+        return "weights do not add up to 1"
+    mix = [sum(column) for column in zip(*(k["weighted"] for k in row["keys"]))]
+    if any(k["weight"] for k in row["keys"] if k["hidden"]):
+        return "a hidden key has weight"
+    return far(row["z"], mix, 1e-5)
+
+
+def check_explain_json_of_builtin(program):
+    """attend explain --json of the built-in model is consistent"""
+    row = read_json(program, "explain")
+    if row["next"][0]["token"] != "Lovelace" or row["next"][0]["probability"] <= 0.9:
+        return f"next is {row['next'][0]}"
+    if row["keys"][row["key"]]["token"] != "Lovelace":
+        return f"the strongest key is {row['keys'][row['key']]}"
+    return explain_is_consistent(row)
 
 
 def all_checks():

@@ -137,7 +137,10 @@ def main():
         if needs_shared and not os.path.isdir(SHARED):
             skipped += 1
             continue
-        problem = job()
+        try:
+            problem = job()
+        except (AssertionError, KeyError, ValueError, subprocess.TimeoutExpired) as error:
+            problem = f"{type(error).__name__}: {error}"
         passed, failed = passed + (problem is None), failed + (problem is not None)
         if problem:
             print(f"FAIL {name}\n{problem}")

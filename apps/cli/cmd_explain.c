@@ -1,0 +1,48 @@
+/* cmd_explain.c — attend explain: one row of one head, line by line. */
+#include "explain.h"
+
+static subject what;
+static explain_request request = {.layer = -1, .head = -1, .query = -1, .key = -1};
+static int64_t most_keys = 16;
+
+static const option options[] = {
+    SUBJECT_OPTIONS(what),
+    {"layer", 'L', OPTION_INT, &request.layer, "l", 0, 1e6, "layer, from 0; default: the last"},
+    {"head", 'H', OPTION_INT, &request.head, "h", 0, 1e6,
+     "head, from 0; default: the one with the most to show"},
+    {"query", 0, OPTION_INT, &request.query, "i", 0, 1e9,
+     "position that looks, from 0, BOS included; default: the last"},
+    {"key", 0, OPTION_INT, &request.key, "j", 0, 1e9,
+     "position that is worked out term by term; default: the one with the largest weight"},
+    {"keys", 0, OPTION_INT, &most_keys, "N", 2, 1e9, "at most N keys get a line; default 16"},
+    {0}};
+
+static int run(const cli *c, int n, char **operands) {
+  explained e = {0};
+  int code = subject_open(&what, c, n, operands);
+  if (code == CLI_OK) code = explain_collect(&e, c, &what, &request);
+  if (code == CLI_OK) {
+    if (c->json)
+      explain_json(&e);
+    else
+      explain_text(c, &e, most_keys);
+  }
+  explain_free(&e);
+  subject_close(&what);
+  return code;
+}
+
+const command cmd_explain = {
+    .operands = "[PROMPT]",
+    .least = 0,
+    .most = 1,
+    .about =
+        "Runs the model on PROMPT and writes out the arithmetic of one query in one head: the "
+        "query, its product with each key, scale, mask, softmax, the weighted values and their "
+        "sum. Every number is one that the model's own run made.\n\n"
+        "Without PROMPT and MODEL: the built-in model on a sentence where its second layer finds "
+        "the word that followed the last time. Positions count from 0, BOS included; the row at "
+        "position i predicts the token at i + 1.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,60 @@
+/* explain.h — one row of one head, with every number the engine made of it. */
+#ifndef ATTEND_CLI_EXPLAIN_H
+#define ATTEND_CLI_EXPLAIN_H
+
+#include "attend/capture.h"
+#include "cli.h"
+#include "subject.h"
+
+typedef struct likely {
+  int32_t id;
+  float probability;
+} likely;
+
+/* Rows are copied out of the captures: contiguous, owned by this struct. T keys,
+ * D head width, Dv value width. */
+typedef struct explained {
+  const subject *what;
+  int64_t layer, head, kv_head, query, key; /* which row; the key worked out */
+  int64_t layers, heads, kv_heads;
+  bool head_chosen, key_chosen; /* by us, not by the user */
+  bool rotated;                 /* the model turns q and k by their position */
+  bool biased;                  /* scores differ from scaled ones at a visible key */
+  int64_t n, d, dv;
+  float *q, *rot_q;        /* [D]; rot_q is q where nothing is rotated */
+  float *k, *rot_k, *v;    /* [T,D] [T,D] [T,Dv] */
+  float *raw, *scaled;     /* [T]: q.k, times the scale; hidden keys -inf */
+  float *scores, *weights; /* [T]: as softmax gets them, and what it makes */
+  float *shifted, *exps;   /* [T]: score - max, e to that */
+  float max, sum;
+  float *products, *sums; /* [D]: terms of the chosen key, and their chain */
+  float *weighted;        /* [T,Dv]: weight times value */
+  float *z;               /* [Dv] */
+  likely *next;           /* what the model holds likely behind the query */
+  int n_next;
+  att_session *session;
+  att_capture *capture;
+} explained;
+
+/* What is asked for; -1 or 0 means: choose. */
+typedef struct explain_request {
+  int64_t layer, head, query, key;
+  const char *more_sites; /* further sites to capture, or NULL */
+} explain_request;
+
+/* Runs the model and collects the row. Returns an exit code, after a complaint
+ * if it is not 0; explain_free follows in any case. */
+int explain_collect(explained *e, const cli *c, const subject *what, const explain_request *r);
+void explain_free(explained *e);
+
+/* A captured tensor of the layer, "attn.hook_q" and the like; an absent view if
+ * the model has no such site. */
+att_view explain_site(const explained *e, const char *site);
+
+void explain_text(const cli *c, const explained *e, int64_t most_keys);
+void explain_json(const explained *e);
+
+/* The whole block around the head for the query's position: X, H, Y. */
+int explain_block_text(const cli *c, const explained *e);
+
+#endif

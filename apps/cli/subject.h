@@ -1,0 +1,55 @@
+/* subject.h — what a command looks at: a model and the tokens of a prompt.
+ *
+ * run, explain, look and others share these options and this way to open them.
+ */
+#ifndef ATTEND_CLI_SUBJECT_H
+#define ATTEND_CLI_SUBJECT_H
+
+#include "attend/model.h"
+#include "cli.h"
+#include "textshow.h"
+
+typedef struct subject {
+  const char *model_path, *tokenizer_path; /* options; NULL: not given */
+  id_list given_ids;
+  att_runtime *runtime;
+  att_model *model;
+  const att_tokenizer *tokenizer; /* NULL: the model has none */
+  const char *prompt;             /* NULL with --ids */
+  const int32_t *ids;             /* the prompt's tokens, BOS included where one is added */
+  int64_t n;
+  att_encoding *encoding;
+} subject;
+
+/* Rows for a command's table of options. */
+#define SUBJECT_MODEL_OPTIONS(s)                                                                   \
+  {"model",     'm',                                                                               \
+   OPTION_TEXT, &(s).model_path,                                                                   \
+   "MODEL",     0,                                                                                 \
+   0,           "Hugging Face directory, .gguf or llama2.c .bin; default: the built-in model"},    \
+  {                                                                                                \
+    "tokenizer", 'z', OPTION_TEXT, &(s).tokenizer_path, "FILE", 0, 0,                              \
+        "tokenizer; default: the one that lies beside the model"                                   \
+  }
+#define SUBJECT_OPTIONS(s)                                                                         \
+  SUBJECT_MODEL_OPTIONS(s), {                                                                      \
+    "ids", 0, OPTION_IDS, &(s).given_ids, "1,2,3", 0, 0,                                           \
+        "token ids in place of a PROMPT, taken as they are (no BOS is added)"                      \
+  }
+
+/* What to look at when there is neither prompt nor model: shows the built-in
+ * model at what it was made for. */
+#define SUBJECT_EXAMPLE "Ada Lovelace met Alan Turing . Ada"
+
+/* Opens the model. Returns an exit code, after a complaint if it is not 0; in
+ * any case subject_close must follow. */
+int subject_open_model(subject *s, const cli *c);
+
+/* Opens the model and tokenizes operands[0], or takes --ids. */
+int subject_open(subject *s, const cli *c, int n, char **operands);
+void subject_close(subject *s);
+
+/* A token as text for people, at most `most` columns; "#12" without a tokenizer. */
+label subject_label(const subject *s, const term *t, int32_t id, int most);
+
+#endif
