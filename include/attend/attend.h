@@ -13,6 +13,8 @@
 #include "attend/dtype.h"
 #include "attend/generate.h"
 #include "attend/mask.h"
+#include "attend/matrix.h"
+#include "attend/measure.h"
 #include "attend/model.h"
 #include "attend/parts.h"
 #include "attend/runtime.h"

@@ -54,20 +54,36 @@ static void pack_some(void *context, int64_t begin, int64_t end, int worker) {
   }
 }
 
-att_status att_packed_create(att_packed *out, const att_runtime *runtime, const att_view *w) {
+static att_status check_matrix(const att_view *w) {
   if (!w->data || w->ndim != 2)
     return att_fail(ATT_BAD_SHAPE, "a matrix to pack has %d dimensions, not 2", w->ndim);
   if (w->dtype != ATT_F32 && w->dtype != ATT_F16 && w->dtype != ATT_BF16)
     return att_fail(ATT_BAD_DTYPE, "a matrix of %s cannot be packed", att_dtype_name(w->dtype));
-  int64_t floats = att_packed_floats(w->shape[0], w->shape[1]);
-  if (floats < 0)
+  if (att_packed_floats(w->shape[0], w->shape[1]) < 0)
     return att_fail(ATT_TOO_LARGE, "a matrix of %lld x %lld is too large", (long long)w->shape[0],
                     (long long)w->shape[1]);
-  void *panels;
-  ATT_TRY(att_alloc(&panels, runtime, floats, sizeof(float), "packed weights"));
-  pack_job job = {runtime, w, panels, w->shape[1]};
+  return ATT_OK;
+}
+
+att_status att_packed_fill(att_packed *packed, const att_runtime *runtime, const att_view *w) {
+  ATT_TRY(check_matrix(w));
+  if (w->shape[0] != packed->n || w->shape[1] != packed->k)
+    return att_fail(ATT_BAD_SHAPE, "a matrix of %lld x %lld into one packed as %lld x %lld",
+                    (long long)w->shape[0], (long long)w->shape[1], (long long)packed->n,
+                    (long long)packed->k);
+  pack_job job = {runtime, w, packed->panels, w->shape[1]};
   att_parallel_for(runtime, panels_of(w->shape[0]), 16, pack_some, &job);
-  *out = (att_packed){.panels = panels, .n = w->shape[0], .k = w->shape[1]};
+  return ATT_OK;
+}
+
+att_status att_packed_create(att_packed *out, const att_runtime *runtime, const att_view *w) {
+  ATT_TRY(check_matrix(w));
+  void *panels;
+  int64_t floats = att_packed_floats(w->shape[0], w->shape[1]);
+  ATT_TRY(att_alloc(&panels, runtime, floats, sizeof(float), "packed weights"));
+  att_packed packed = {.panels = panels, .n = w->shape[0], .k = w->shape[1]};
+  ATT_TRY(att_packed_fill(&packed, runtime, w));
+  *out = packed;
   return ATT_OK;
 }
 

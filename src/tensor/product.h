@@ -24,6 +24,9 @@ int64_t att_packed_floats(int64_t n, int64_t k);
 /* Packs w [N,K] (f32, f16 or bf16, any strides) into new memory. BAD_SHAPE,
  * BAD_DTYPE, TOO_LARGE, OUT_OF_MEMORY. */
 att_status att_packed_create(att_packed *out, const att_runtime *runtime, const att_view *w);
+
+/* Packs other numbers of the same shape into the same memory. */
+att_status att_packed_fill(att_packed *packed, const att_runtime *runtime, const att_view *w);
 void att_packed_release(att_packed *packed, const att_runtime *runtime);
 
 typedef struct att_product_args {

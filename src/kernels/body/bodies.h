@@ -15,6 +15,7 @@
 #include "kernels/body/vmath.h"
 
 #include "kernels/body/finish.h"
+#include "kernels/body/measure.h"
 #include "kernels/body/pack.h"
 #include "kernels/body/rows.h"
 #include "kernels/body/softmax_tile.h"
