@@ -2,13 +2,15 @@
  * as the product kernel keeps in registers, and reads four vectors wide. */
 
 static void body_fma_loop(double *flops, float *state, int64_t rounds) {
-  enum { chains = V_TILE_ROWS * V_TILE_PANELS };
-  vf x[chains], a = v_set1(0.999f), b = v_set1(1e-3f);
-  for (int i = 0; i < chains; i++) x[i] = v_load(state + i * VN);
+  vf x[V_TILE_ROWS][V_TILE_PANELS], a = v_set1(0.999f), b = v_set1(1e-3f);
+  for (int r = 0; r < V_TILE_ROWS; r++)
+    for (int p = 0; p < V_TILE_PANELS; p++) x[r][p] = v_load(state + (r * V_TILE_PANELS + p) * VN);
   for (int64_t n = 0; n < rounds; n++)
-    for (int i = 0; i < chains; i++) x[i] = v_fma(x[i], a, b);
-  for (int i = 0; i < chains; i++) v_store(state + i * VN, x[i]);
-  *flops = 2.0 * VN * chains * (double)rounds;
+    for (int r = 0; r < V_TILE_ROWS; r++)
+      for (int p = 0; p < V_TILE_PANELS; p++) x[r][p] = v_fma(x[r][p], a, b);
+  for (int r = 0; r < V_TILE_ROWS; r++)
+    for (int p = 0; p < V_TILE_PANELS; p++) v_store(state + (r * V_TILE_PANELS + p) * VN, x[r][p]);
+  *flops = 2.0 * VN * V_TILE_ROWS * V_TILE_PANELS * (double)rounds;
 }
 
 static void body_read_loop(float *out, const float *x, int64_t n) {

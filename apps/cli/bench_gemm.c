@@ -1,0 +1,70 @@
+/* bench_gemm.c — the packed product beside OpenBLAS on the same shape, in turn;
+ * packing the weights is part of each of our runs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench.h"
+#include "memory.h"
+
+static int64_t cases(bench_case *out, int64_t most) {
+  static const int64_t shapes[][3] = {{2048, 2048, 2048}, {2048, 1536, 384}, {2048, 384, 1536}};
+  int64_t n = sizeof shapes / sizeof shapes[0];
+  for (int64_t i = 0; i < n && i < most; i++)
+    out[i] = (bench_case){.m = shapes[i][0], .n = shapes[i][1], .k = shapes[i][2]};
+  return n < most ? n : most;
+}
+
+typedef struct product {
+  float *x, *w, *y;
+  att_view vx, vw, vy;
+  att_matrix *matrix;
+} product;
+
+static att_status ours(product *p) {
+  att_status status = att_matrix_refill(p->matrix, p->vw);
+  if (status != ATT_OK) return status;
+  return att_matrix_apply(p->matrix, p->vy, p->vx, att_view_none(), att_view_none());
+}
+
+static int measure(const cli *c, att_runtime *runtime, const bench_limits *limits,
+                   const bench_case *what, bench_row *out) {
+  int64_t m = what->m, n = what->n, k = what->k;
+  int64_t sx[2] = {m, k}, sw[2] = {n, k}, sy[2] = {m, n};
+  product p = {.x = bench_numbers(m * k, ATT_F32), .w = bench_numbers(n * k, ATT_F32)};
+  p.y = memory_get((size_t)(m * n), sizeof(float));
+  p.vx = att_view_of(p.x, ATT_F32, 2, sx);
+  p.vw = att_view_of(p.w, ATT_F32, 2, sw);
+  p.vy = att_view_of(p.y, ATT_F32, 2, sy);
+  double mine[BENCH_MOST_RUNS], theirs[BENCH_MOST_RUNS], start = bench_now();
+  bool blas = limits->sgemm_gflops > 0;
+  int failed = CLI_OK, runs = 3;
+  if (att_matrix_create(&p.matrix, runtime, p.vw) != ATT_OK || ours(&p) != ATT_OK)
+    failed = cli_fail_status(c);
+  runs = bench_runs(bench_now() - start, 0.5);
+  if (runs < 7) runs = 7;
+  for (int r = 0; r < runs && !failed; r++) {
+    start = bench_now();
+    if (ours(&p) != ATT_OK) failed = cli_fail_status(c);
+    mine[r] = bench_now() - start;
+    if (!blas) continue;
+    start = bench_now();
+    bench_blas_sgemm(p.y, p.x, p.w, m, n, k, limits->threads);
+    theirs[r] = bench_now() - start;
+  }
+  if (!failed) {
+    double flops = 2.0 * (double)m * (double)n * (double)k, seconds = bench_median(mine, runs);
+    *out = (bench_row){.bench = "gemm",
+                       .what = *what,
+                       .threads = limits->threads,
+                       .ms = seconds * 1e3,
+                       .gflops = flops / seconds / 1e9,
+                       .gbs = 4.0 * (double)(m * k + n * k + m * n) / seconds / 1e9,
+                       .ratio = blas ? bench_median(theirs, runs) / seconds : -1.0};
+  }
+  att_matrix_free(p.matrix);
+  free(p.x), free(p.w), free(p.y);
+  return failed;
+}
+
+const bench_suite bench_gemm = {
+    "gemm", "packed product, packing included, beside OpenBLAS on the same shape", cases, measure};
