@@ -8,26 +8,37 @@
 #include <stdint.h>
 #include <string.h>
 
-/* |got - want| in ulp of want, for a format of `digits` bits whose smallest
- * normal exponent (of frexp) is min_exponent. Infinities and NaN must match. */
-static inline double ulp_distance(double got, long double want, int digits, int min_exponent) {
-  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
-  if (isinf(got) || isinf(want)) return got == (double)want ? 0 : INFINITY;
-  int e = min_exponent;
-  if (want != 0) frexpl(want, &e);
-  if (e < min_exponent) e = min_exponent;
-  return (double)ldexpl(fabsl((long double)got - want), digits - e);
-}
-
-/* The reference is rounded only to know whether it overflows. */
+/* |got - want| in ulp of want; infinities and NaN must match. */
 static inline double ulp_f64(double got, long double want) {
-  if (isinf((double)want)) want = (double)want;
-  return ulp_distance(got, want, DBL_MANT_DIG, DBL_MIN_EXP);
+  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+  if (isinf(got) || isinf((double)want)) return got == (double)want ? 0 : INFINITY;
+  int e = DBL_MIN_EXP;
+  if (want != 0) frexpl(want, &e);
+  if (e < DBL_MIN_EXP) e = DBL_MIN_EXP;
+  return (double)ldexpl(fabsl((long double)got - want), DBL_MANT_DIG - e);
 }
 
-static inline double ulp_f32(float got, double want) {
-  if (isinf((float)want)) want = (float)want;
-  return ulp_distance(got, want, FLT_MANT_DIG, FLT_MIN_EXP);
+/* The unit in the last place of float32 at x, finite: 2^-149 for denormals. */
+static inline double float_unit(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  bits &= 0x7ff0000000000000;
+  memcpy(&x, &bits, sizeof x);
+  return x < FLT_MIN ? 0x1p-149 : x * 0x1p-23;
+}
+
+/* |got - want| in float32 ulp of `at`, which is want or, where want cancels, the
+ * argument. Infinities and NaN must match. */
+static inline double ulp_f32(float got, double want, double at) {
+  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+  if (isinf(got) || isinf((float)want)) return got == (float)want ? 0 : INFINITY;
+  return fabs(got - want) / float_unit(at);
+}
+
+static inline float float_of_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
 }
 
 /* splitmix64: a Weyl sequence, mixed. */

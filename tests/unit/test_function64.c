@@ -10,7 +10,7 @@
 #include "kernels/function64.h"
 #include "ulp.h"
 
-enum { SAMPLES = 200000 };
+enum { SAMPLES = 100000 };
 
 typedef double function(double);
 typedef long double reference(long double);
@@ -68,9 +68,9 @@ static void log_is_rounded_almost_correctly_everywhere(void **unused) {
 
 static void tanh_and_erf_stay_within_their_bounds(void **unused) {
   (void)unused;
-  check("tanh", att_tanh64, tanhl, -20, 20, 2.6);
-  check("tanh", att_tanh64, tanhl, -0.6, 0.6, 2.6);
-  check("tanh", att_tanh64, tanhl, -1e-5, 1e-5, 2.6);
+  check("tanh", att_tanh64, tanhl, -20, 20, 2.8);
+  check("tanh", att_tanh64, tanhl, -0.6, 0.6, 2.8);
+  check("tanh", att_tanh64, tanhl, -1e-5, 1e-5, 2.8);
   check("erf", att_erf64, erfl, -6.5, 6.5, 1.4);
   check("erf", att_erf64, erfl, -1.1, 1.1, 1.4);
   check("erf", att_erf64, erfl, -1e-5, 1e-5, 1.4);

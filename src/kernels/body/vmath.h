@@ -144,9 +144,6 @@ static inline vf v_erf(vf x) {
   return v_copysign(v_select(v_lt(a, v_set1(1)), small, large), x);
 }
 
-/* Logistic function 1 / (1 + e^-x). */
-static inline vf v_sigmoid(vf x) { return v_div(v_set1(1), v_add(v_set1(1), v_exp(v_neg(x)))); }
-
 /* x / (1 + e^-x); NaN for -inf, as the formula has it. */
 static inline vf v_silu(vf x) { return v_div(x, v_add(v_set1(1), v_exp(v_neg(x)))); }
 
