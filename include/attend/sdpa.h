@@ -97,10 +97,11 @@ typedef struct att_sdpa_plan att_sdpa_plan;
 /* Fills every field with its default: absent views, default scale, no mask. */
 ATT_API void att_sdpa_args_init(att_sdpa_args *args);
 
-/* Checks everything about `args` but the contents of tensors and decides how
- * to run: path, tiles, threads, workspace. Views' data pointers may be NULL
- * stand-ins at this point only if their shape is set. The plan owns its
- * workspace; it may be used by one thread at a time.
+/* Checks everything about `args` but the contents of tensors and of arrays, and
+ * decides how to run: path, tiles, threads, workspace. A view without a data
+ * pointer is absent here too; nothing is read through the others yet. Sizes are
+ * at most 2^30 each. The plan owns its workspace; it may be used by one thread
+ * at a time.
  * BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE, TOO_LARGE, OUT_OF_MEMORY, UNSUPPORTED. */
 ATT_API att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
                                         const att_sdpa_args *args);
@@ -112,10 +113,12 @@ ATT_API const char *att_sdpa_plan_describe(const att_sdpa_plan *plan);
 /* Bytes of the plan's workspace. */
 ATT_API int64_t att_sdpa_plan_workspace(const att_sdpa_plan *plan);
 
-/* Runs attention. `args` must have the shapes, strides' signs, dtypes and
- * features that the plan was made for; pointers, offsets, lengths and mask
- * contents may differ, and so may T and S up to the plan's. `out` must not overlap any input.
- * Allocates nothing. BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE before any read.
+/* Runs attention. `args` must have the dtypes, heads, head dims and features
+ * that the plan was made for; pointers, strides, offsets, lengths and mask
+ * contents may differ, and B, T and S may be smaller. No output may overlap an
+ * input or another output, nor name an element twice (a stride of 0).
+ * Allocates nothing. BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE, TOO_LARGE before any
+ * read of a tensor.
  * Cost: 2·pairs·(D+Dv) flops a head, pairs being the visible ones. */
 ATT_API att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args);
 
@@ -126,8 +129,9 @@ ATT_API att_status att_sdpa_once(att_runtime *runtime, const att_sdpa_args *args
  *   m = max(lse_a, lse_b), w_x = exp(lse_x - m),
  *   out = (w_a out_a + w_b out_b) / (w_a + w_b), lse = m + log(w_a + w_b).
  * An empty side (lse = -inf) leaves the other unchanged; two empty ones give
- * an empty one. out [..,Dv] f32, lse [..] f32, all of equal shape; `out` and
- * `lse` may be one of the inputs. BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT. */
+ * an empty one (out = 0). out [..,Dv] f32, lse [..] f32, all of equal shape;
+ * `out` and `lse` may be one of the inputs, with the same strides, and overlap
+ * nothing else. BAD_SHAPE, BAD_DTYPE, BAD_ARGUMENT, TOO_LARGE. */
 ATT_API att_status att_merge(att_runtime *runtime, att_view out, att_view lse, att_view out_a,
                              att_view lse_a, att_view out_b, att_view lse_b);
 

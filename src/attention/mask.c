@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tensor/shape.h"
+
 static const att_mask_ops *ops_of(att_mask_kind kind) {
   switch (kind) {
 #define ATT_MASK(NAME, value, name, doc)                                                           \
@@ -80,6 +82,7 @@ void att_mask_visible(const att_mask *mask, const att_mask_query *query, int64_t
 
 att_status att_broadcast(int64_t *strides, const att_view *view, int ndim, const int64_t *sizes,
                          const char *what) {
+  ATT_TRY(att_view_check(view, what, ATT_ANY_NDIM));
   if (view->ndim > ndim)
     return att_fail(ATT_BAD_SHAPE, "%s has %d dimensions, at most %d broadcast", what, view->ndim,
                     ndim);

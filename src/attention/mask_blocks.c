@@ -14,13 +14,13 @@ static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) 
   if (rule->left < 1 || rule->right < 1 || rule->left > INT32_MAX || rule->right > INT32_MAX)
     return att_fail(ATT_BAD_ARGUMENT, "mask blocks of %lld x %lld", (long long)rule->left,
                     (long long)rule->right);
-  const att_view *table = &rule->query_side;
-  if (!table->data) return att_fail(ATT_BAD_ARGUMENT, "a mask rule \"blocks\" without a table");
-  if (table->dtype != ATT_BOOL && table->dtype != ATT_U8)
-    return att_fail(ATT_BAD_DTYPE, "a block table of %s, not bool", att_dtype_name(table->dtype));
   int64_t expected[4], strides[4];
   sizes_of(rule, sizes, expected);
-  return att_broadcast(strides, table, 4, expected, "the block table");
+  ATT_TRY(att_broadcast(strides, &rule->query_side, 4, expected, "the mask's block table"));
+  if (rule->query_side.dtype != ATT_BOOL && rule->query_side.dtype != ATT_U8)
+    return att_fail(ATT_BAD_DTYPE, "the mask's block table is %s, not bool",
+                    att_dtype_name(rule->query_side.dtype));
+  return ATT_OK;
 }
 
 /* Entry of the table, broadcast from the right. */

@@ -2,12 +2,12 @@
 #include "attention/mask.h"
 
 static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) {
-  const att_view *mask = &rule->query_side;
-  if (!mask->data) return att_fail(ATT_BAD_ARGUMENT, "a mask rule \"dense\" without a matrix");
-  if (mask->dtype != ATT_BOOL && mask->dtype != ATT_U8)
-    return att_fail(ATT_BAD_DTYPE, "a dense mask of %s, not bool", att_dtype_name(mask->dtype));
   int64_t expected[4] = {sizes->b, sizes->h, sizes->t, sizes->s}, strides[4];
-  return att_broadcast(strides, mask, 4, expected, "the dense mask");
+  ATT_TRY(att_broadcast(strides, &rule->query_side, 4, expected, "the dense mask"));
+  if (rule->query_side.dtype != ATT_BOOL && rule->query_side.dtype != ATT_U8)
+    return att_fail(ATT_BAD_DTYPE, "the dense mask is %s, not bool",
+                    att_dtype_name(rule->query_side.dtype));
+  return ATT_OK;
 }
 
 static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,

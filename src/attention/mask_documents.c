@@ -1,20 +1,19 @@
 /* documents: several texts in one row of tokens; a query sees the keys with
  * its own document number. Numbers need not be contiguous or ordered. */
 #include "attention/mask.h"
+#include "tensor/shape.h"
 
 static att_status check_ids(const att_view *ids, int64_t b, int64_t n, const char *what) {
-  if (!ids->data) return att_fail(ATT_BAD_ARGUMENT, "a mask rule \"documents\" without %s", what);
+  const int64_t shape[2] = {b, n};
+  ATT_TRY(att_view_check_shape(ids, what, 2, shape));
   if (ids->dtype != ATT_I32)
-    return att_fail(ATT_BAD_DTYPE, "document %s are %s, not i32", what, att_dtype_name(ids->dtype));
-  if (ids->ndim != 2 || ids->shape[0] != b || ids->shape[1] != n)
-    return att_fail(ATT_BAD_SHAPE, "document %s must be [%lld,%lld]", what, (long long)b,
-                    (long long)n);
+    return att_fail(ATT_BAD_DTYPE, "%s is %s, not i32", what, att_dtype_name(ids->dtype));
   return ATT_OK;
 }
 
 static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) {
-  ATT_TRY(check_ids(&rule->query_side, sizes->b, sizes->t, "query_side ids"));
-  return check_ids(&rule->key_side, sizes->b, sizes->s, "key_side ids");
+  ATT_TRY(check_ids(&rule->query_side, sizes->b, sizes->t, "the documents of queries"));
+  return check_ids(&rule->key_side, sizes->b, sizes->s, "the documents of keys");
 }
 
 static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,

@@ -1,18 +1,17 @@
 /* tree: the last T keys are the query rows themselves, standing in trees of
  * guesses; a row sees everything before them, itself and its ancestors. */
 #include "attention/mask.h"
+#include "tensor/shape.h"
 
 static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) {
-  const att_view *parents = &rule->query_side;
-  if (!parents->data) return att_fail(ATT_BAD_ARGUMENT, "a mask rule \"tree\" without parents");
-  if (parents->dtype != ATT_I32)
-    return att_fail(ATT_BAD_DTYPE, "tree parents are %s, not i32", att_dtype_name(parents->dtype));
-  if (parents->ndim != 2 || parents->shape[0] != sizes->b || parents->shape[1] != sizes->t)
-    return att_fail(ATT_BAD_SHAPE, "tree parents must be [%lld,%lld]", (long long)sizes->b,
-                    (long long)sizes->t);
+  const int64_t shape[2] = {sizes->b, sizes->t};
+  ATT_TRY(att_view_check_shape(&rule->query_side, "the tree's parents", 2, shape));
+  if (rule->query_side.dtype != ATT_I32)
+    return att_fail(ATT_BAD_DTYPE, "the tree's parents are %s, not i32",
+                    att_dtype_name(rule->query_side.dtype));
   if (sizes->s < sizes->t)
-    return att_fail(ATT_BAD_SHAPE, "a tree of %lld rows over %lld keys", (long long)sizes->t,
-                    (long long)sizes->s);
+    return att_fail(ATT_BAD_SHAPE, "the mask's tree of %lld rows over %lld keys",
+                    (long long)sizes->t, (long long)sizes->s);
   return ATT_OK;
 }
 

@@ -7,11 +7,13 @@
 
 #include "base/alloc.h"
 #include "kernels/kernels.h"
-#include "tensor/shape.h"
 
 void *att_workspace_take(att_workspace *arena, int64_t count, int64_t size) {
-  int64_t at = arena->used;
-  arena->used += (count * size + 63) / 64 * 64;
+  int64_t at = arena->used, bytes;
+  if (at < 0) return NULL;
+  if (!att_mul_checked(&bytes, count, size) || !att_add_checked(&bytes, bytes, 63) ||
+      !att_add_checked(&arena->used, at, bytes / 64 * 64))
+    arena->used = -1;
   return arena->base ? arena->base + at : NULL;
 }
 
@@ -39,22 +41,24 @@ static void describe(att_sdpa_plan *plan) {
            att_runtime_threads(plan->runtime), (long long)plan->workspace_bytes);
 }
 
+/* What this problem takes of each worker under the plan; -1: no possible size. */
+static int64_t worker_bytes(const att_sdpa_plan *plan, const att_problem *p) {
+  if (plan->path == ATT_PATH_ROWS) return att_rows_bytes(p);
+  if (plan->path == ATT_PATH_F64) return att_f64_bytes(p);
+  int64_t tiles = att_tiles_bytes(p, &plan->tiling), rows = plan->results ? att_rows_bytes(p) : 0;
+  if (tiles < 0 || rows < 0) return -1;
+  return tiles < rows ? rows : tiles;
+}
+
 static att_status measure(att_sdpa_plan *plan, const att_problem *p) {
-  switch (plan->path) {
-  case ATT_PATH_ROWS: plan->worker_bytes = att_rows_bytes(p); break;
-  case ATT_PATH_F64: plan->worker_bytes = att_f64_bytes(p); break;
-  case ATT_PATH_TILES:
+  if (plan->path == ATT_PATH_TILES) {
     plan->tiling = att_tiles_choose(p, plan->runtime);
-    plan->worker_bytes = att_tiles_bytes(p, &plan->tiling);
     plan->partial_bytes = att_tiles_partial_bytes(p, &plan->tiling);
-    if (plan->results) {
-      int64_t rows = att_rows_bytes(p);
-      if (plan->worker_bytes < rows) plan->worker_bytes = rows;
-    }
-    break;
   }
+  plan->worker_bytes = worker_bytes(plan, p);
   int64_t all;
-  if (!att_mul_checked(&all, plan->worker_bytes, att_runtime_threads(plan->runtime)) ||
+  if (plan->worker_bytes < 0 || plan->partial_bytes < 0 ||
+      !att_mul_checked(&all, plan->worker_bytes, att_runtime_threads(plan->runtime)) ||
       !att_add_checked(&all, all, plan->partial_bytes))
     return att_fail(ATT_TOO_LARGE, "the workspace of this attention has no possible size");
   plan->workspace_bytes = all;
@@ -118,29 +122,25 @@ int64_t att_sdpa_plan_workspace(const att_sdpa_plan *plan) {
   return plan ? plan->workspace_bytes : 0;
 }
 
-/* A call must fit the plan: same kind, not larger. */
+/* A call must fit the plan: same kind, not larger, and no feature that takes
+ * memory the plan does not have. */
 static att_status check_fit(const att_sdpa_plan *plan, const att_problem *p) {
   const att_sdpa_args *a = p->args;
   if (p->dtype != plan->dtype || a->q.dtype != plan->q_dtype || p->block != plan->block ||
       p->span != plan->span || p->d != plan->d || p->dv != plan->dv)
     return att_fail(ATT_BAD_ARGUMENT,
                     "the call differs from its plan in dtype, head dims or block");
-  if (p->b > plan->b || p->h != plan->h || p->g != plan->g || p->t > plan->t || p->s > plan->s)
+  if (p->h != plan->h || p->g != plan->g)
+    return att_fail(ATT_BAD_SHAPE, "the call has H %lld and G %lld, its plan %lld and %lld",
+                    (long long)p->h, (long long)p->g, (long long)plan->h, (long long)plan->g);
+  if (p->b > plan->b || p->t > plan->t || p->s > plan->s)
     return att_fail(ATT_BAD_SHAPE, "the call is larger than its plan (B %lld, T %lld, S %lld)",
                     (long long)plan->b, (long long)plan->t, (long long)plan->s);
   if (wants_results(a) && !plan->results)
     return att_fail(ATT_BAD_ARGUMENT, "the call asks for weights or scores, its plan did not");
-  return ATT_OK;
-}
-
-static att_status check_overlap(const att_sdpa_args *a) {
-  const att_view *inputs[] = {&a->q, &a->k, &a->v, &a->bias, &a->alibi_slopes, &a->sinks};
-  const att_view *outputs[] = {&a->out,    &a->lse,         &a->weights,
-                               &a->scores, &a->column_sums, &a->entropy};
-  for (size_t o = 0; o < sizeof outputs / sizeof outputs[0]; o++)
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
-      if (outputs[o]->data && inputs[i]->data && att_views_overlap(outputs[o], inputs[i]))
-        return att_fail(ATT_BAD_ARGUMENT, "an output of attention overlaps an input");
+  int64_t bytes = worker_bytes(plan, p);
+  if (bytes < 0 || bytes > plan->worker_bytes)
+    return att_fail(ATT_BAD_ARGUMENT, "the call has features that its plan was not made for");
   return ATT_OK;
 }
 
@@ -149,7 +149,7 @@ att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
   att_problem p;
   ATT_TRY(att_problem_resolve(&p, args));
   ATT_TRY(check_fit(plan, &p));
-  ATT_TRY(check_overlap(args));
+  ATT_TRY(att_problem_check_overlap(&p));
   ATT_TRY(att_problem_check_sequences(&p));
   switch (plan->path) {
   case ATT_PATH_ROWS: att_rows_run(plan, &p, true); break;

@@ -37,7 +37,7 @@ static inline void *att_plan_worker(const att_sdpa_plan *plan, int worker) {
   return plan->workspace + worker * plan->worker_bytes;
 }
 
-/* Bytes a worker needs for each path. */
+/* Bytes a worker needs for each path; -1 if int64_t does not hold them. */
 int64_t att_rows_bytes(const att_problem *problem);
 int64_t att_tiles_bytes(const att_problem *problem, const att_tiling *tiling);
 int64_t att_f64_bytes(const att_problem *problem);
@@ -45,7 +45,7 @@ int64_t att_f64_bytes(const att_problem *problem);
 /* Chooses chunk, tile and split. */
 att_tiling att_tiles_choose(const att_problem *problem, const att_runtime *runtime);
 
-/* Bytes of the span results that a split run keeps. */
+/* Bytes of the span results that a split run keeps; -1 likewise. */
 int64_t att_tiles_partial_bytes(const att_problem *problem, const att_tiling *tiling);
 
 /* Runs. `mix` false: only weights, scores, column sums and entropy. */
@@ -56,7 +56,7 @@ void att_f64_run(const att_sdpa_plan *plan, const att_problem *problem);
 /* Hands out pieces of a worker's memory; with base NULL it only counts. */
 typedef struct att_workspace {
   unsigned char *base;
-  int64_t used;
+  int64_t used; /* -1 once int64_t does not hold it */
 } att_workspace;
 void *att_workspace_take(att_workspace *arena, int64_t count, int64_t size);
 

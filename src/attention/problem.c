@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/dtype.h"
 #include "base/rng.h"
-#include "kernels/function64.h"
+#include "tensor/shape.h"
 
 void att_sdpa_args_init(att_sdpa_args *args) {
   if (!args) return;
@@ -19,42 +19,16 @@ void att_sdpa_args_init(att_sdpa_args *args) {
   };
 }
 
-/* A present view has data; the shape decides what else is looked at. */
 static bool present(const att_view *view) { return view->data != NULL; }
 
-static att_status check_view(const att_view *view, const char *name, int ndim) {
-  if (!present(view)) return att_fail(ATT_BAD_ARGUMENT, "%s is absent", name);
-  if (view->ndim != ndim)
-    return att_fail(ATT_BAD_SHAPE, "%s has %d dimensions, not %d", name, view->ndim, ndim);
+static att_status check_input(const att_view *view, const char *name, int ndim) {
+  ATT_TRY(att_view_check(view, name, ndim));
   if (!att_dtype_is_float(view->dtype))
     return att_fail(ATT_BAD_DTYPE, "%s is %s, not a float type", name, att_dtype_name(view->dtype));
   for (int n = 0; n < ndim; n++)
-    if (view->shape[n] < 0)
-      return att_fail(ATT_BAD_SHAPE, "%s: dimension %d has size %lld", name, n,
-                      (long long)view->shape[n]);
-  if (att_view_count(view) < 0) return att_fail(ATT_TOO_LARGE, "%s has too many elements", name);
-  return ATT_OK;
-}
-
-static att_status check_sizes(const att_view *view, const char *name, int ndim,
-                              const int64_t *expected) {
-  ATT_TRY(check_view(view, name, ndim));
-  for (int n = 0; n < ndim; n++)
-    if (view->shape[n] != expected[n])
-      return att_fail(ATT_BAD_SHAPE, "%s: dimension %d has size %lld, not %lld", name, n,
-                      (long long)view->shape[n], (long long)expected[n]);
-  return ATT_OK;
-}
-
-/* Results come in the type that sums have. */
-static att_status check_result(const att_problem *p, const att_view *view, const char *name,
-                               int ndim, const int64_t *expected) {
-  if (!present(view)) return ATT_OK;
-  ATT_TRY(check_sizes(view, name, ndim, expected));
-  att_dtype wanted = p->dtype == ATT_F64 ? ATT_F64 : ATT_F32;
-  if (view->dtype != wanted)
-    return att_fail(ATT_BAD_DTYPE, "%s is %s, not %s", name, att_dtype_name(view->dtype),
-                    att_dtype_name(wanted));
+    if (view->shape[n] > ATT_MAX_SIZE)
+      return att_fail(ATT_TOO_LARGE, "%s: dimension %d has size %lld, at most %lld are possible",
+                      name, n, (long long)view->shape[n], (long long)ATT_MAX_SIZE);
   return ATT_OK;
 }
 
@@ -70,6 +44,9 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
     if (shape->head_dim != p->d)
       return att_fail(ATT_BAD_SHAPE, "q has head dim %lld, the cache %lld", (long long)p->d,
                       (long long)shape->head_dim);
+    if (shape->capacity > ATT_MAX_SIZE)
+      return att_fail(ATT_TOO_LARGE, "a cache of capacity %lld, at most %lld are possible",
+                      (long long)shape->capacity, (long long)ATT_MAX_SIZE);
     p->g = shape->kv_heads;
     p->s = shape->capacity;
     p->dv = shape->value_dim;
@@ -77,8 +54,8 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
     if (a->q.dtype == ATT_F64) return att_fail(ATT_BAD_DTYPE, "q is f64 over a cache");
     return ATT_OK;
   }
-  ATT_TRY(check_view(&a->k, "k", 4));
-  ATT_TRY(check_view(&a->v, "v", 4));
+  ATT_TRY(check_input(&a->k, "k", 4));
+  ATT_TRY(check_input(&a->v, "v", 4));
   int64_t batch = a->q.shape[0];
   if (a->k.shape[0] != batch || a->v.shape[0] != batch)
     return att_fail(ATT_BAD_SHAPE, "q, k and v have batch sizes %lld, %lld and %lld",
@@ -102,14 +79,18 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
   return ATT_OK;
 }
 
+/* scale and softcap must be themselves in the type that scores have. */
 static att_status check_numbers(att_problem *p, const att_sdpa_args *a) {
+  bool wide = p->dtype == ATT_F64;
   p->scale = a->scale;
   if (a->scale == ATT_SCALE_DEFAULT) p->scale = p->d > 0 ? 1.0 / sqrt((double)p->d) : 1.0;
-  if (!(p->scale - p->scale == 0.0)) return att_fail(ATT_BAD_ARGUMENT, "a scale of %g", p->scale);
+  if (!isfinite(wide ? p->scale : (double)(float)p->scale))
+    return att_fail(ATT_BAD_ARGUMENT, "scale is %g, not a finite number", p->scale);
   p->softcap = a->softcap;
-  if (!(a->softcap > 0.0)) return att_fail(ATT_BAD_ARGUMENT, "a soft cap of %g", a->softcap);
+  if (!((wide ? a->softcap : (double)(float)a->softcap) > 0.0))
+    return att_fail(ATT_BAD_ARGUMENT, "softcap is %g, not above 0", a->softcap);
   if (!(a->dropout >= 0.0 && a->dropout < 1.0))
-    return att_fail(ATT_BAD_ARGUMENT, "a dropout of %g", a->dropout);
+    return att_fail(ATT_BAD_ARGUMENT, "dropout is %g, not in 0 … <1", a->dropout);
   p->block = a->block;
   p->span = a->span;
   if (p->block < 16 || p->block % 16 || p->block > 1024 || p->span < p->block ||
@@ -123,8 +104,7 @@ static att_status check_numbers(att_problem *p, const att_sdpa_args *a) {
 
 static att_status check_per_head(const att_problem *p, const att_view *view, const char *name) {
   if (!present(view)) return ATT_OK;
-  int64_t heads[1] = {p->h};
-  ATT_TRY(check_sizes(view, name, 1, heads));
+  ATT_TRY(att_view_check_shape(view, name, 1, &p->h));
   if (view->dtype != ATT_F32 && view->dtype != ATT_F64)
     return att_fail(ATT_BAD_DTYPE, "%s are %s, not f32", name, att_dtype_name(view->dtype));
   return ATT_OK;
@@ -134,39 +114,22 @@ static att_status check_rows(const att_problem *p, const att_sdpa_args *a) {
   if (!a->rows) return ATT_OK;
   if (a->cu_q) return att_fail(ATT_UNSUPPORTED, "chosen rows of packed sequences");
   if (a->n_rows < 0 || a->n_rows > p->t)
-    return att_fail(ATT_BAD_ARGUMENT, "%lld chosen rows of %lld", (long long)a->n_rows,
+    return att_fail(ATT_BAD_ARGUMENT, "n_rows is %lld of %lld rows", (long long)a->n_rows,
                     (long long)p->t);
   for (int64_t n = 0; n < a->n_rows; n++)
     if (a->rows[n] < 0 || a->rows[n] >= p->t || (n > 0 && a->rows[n] <= a->rows[n - 1]))
-      return att_fail(ATT_BAD_ARGUMENT,
-                      "chosen rows must ascend inside 0 … %lld; entry %lld is %lld",
+      return att_fail(ATT_BAD_ARGUMENT, "rows must ascend inside 0 … %lld; entry %lld is %lld",
                       (long long)p->t - 1, (long long)n, (long long)a->rows[n]);
   return ATT_OK;
 }
 
-static att_status check_results(const att_problem *p, const att_sdpa_args *a) {
-  int64_t batch = a->q.shape[0], rows = a->rows ? a->n_rows : a->q.shape[2];
-  int64_t keys = a->cache ? p->s : a->k.shape[2];
-  int64_t out[4] = {batch, p->h, a->q.shape[2], p->dv};
-  ATT_TRY(check_sizes(&a->out, "out", 4, out));
-  if (a->out.dtype != a->q.dtype && a->out.dtype != ATT_F32)
-    return att_fail(ATT_BAD_DTYPE, "out is %s; it must have q's type %s or f32",
-                    att_dtype_name(a->out.dtype), att_dtype_name(a->q.dtype));
-  int64_t pairs[4] = {batch, p->h, rows, keys};
-  /* With a cache the caller may ask for the columns of the keys there are. */
-  if (a->cache && present(&a->weights) && a->weights.ndim == 4 && a->weights.shape[3] < keys)
-    pairs[3] = a->weights.shape[3];
-  ATT_TRY(check_result(p, &a->weights, "weights", 4, pairs));
-  if (a->cache && present(&a->scores) && a->scores.ndim == 4) pairs[3] = a->scores.shape[3];
-  ATT_TRY(check_result(p, &a->scores, "scores", 4, pairs));
-  if (a->score_stage < ATT_SCORES_RAW || a->score_stage > ATT_SCORES_MASKED)
-    return att_fail(ATT_BAD_ARGUMENT, "score stage %d", a->score_stage);
-  ATT_TRY(check_result(p, &a->lse, "lse", 3, out));
-  int64_t columns[3] = {batch, p->h, keys};
-  if (a->cache && present(&a->column_sums) && a->column_sums.ndim == 3)
-    columns[2] = a->column_sums.shape[2];
-  ATT_TRY(check_result(p, &a->column_sums, "column_sums", 3, columns));
-  return check_result(p, &a->entropy, "entropy", 3, out);
+static att_status check_bias(att_problem *p, const att_view *bias) {
+  if (!present(bias)) return ATT_OK;
+  int64_t pairs[4] = {p->b, p->h, p->t, p->s};
+  ATT_TRY(att_broadcast(p->bias_stride, bias, 4, pairs, "bias"));
+  if (!att_dtype_is_float(bias->dtype))
+    return att_fail(ATT_BAD_DTYPE, "bias is %s, not a float type", att_dtype_name(bias->dtype));
+  return ATT_OK;
 }
 
 att_status att_problem_resolve(att_problem *out, const att_sdpa_args *a) {
@@ -174,7 +137,7 @@ att_status att_problem_resolve(att_problem *out, const att_sdpa_args *a) {
   if (a->struct_size != sizeof *a)
     return att_fail(ATT_BAD_ARGUMENT, "attention arguments not set up by att_sdpa_args_init");
   att_problem p = {.args = a};
-  ATT_TRY(check_view(&a->q, "q", 4));
+  ATT_TRY(check_input(&a->q, "q", 4));
   p.h = a->q.shape[1];
   p.d = a->q.shape[3];
   ATT_TRY(resolve_keys(&p, a));
@@ -184,24 +147,25 @@ att_status att_problem_resolve(att_problem *out, const att_sdpa_args *a) {
   p.group = p.h > 0 ? p.h / p.g : 1;
   if ((a->cu_q == NULL) != (a->cu_k == NULL))
     return att_fail(ATT_BAD_ARGUMENT, "only one of cu_q and cu_k is given");
-  if (a->cu_q && (a->q.shape[0] != 1 || a->n_sequences < 0))
-    return att_fail(ATT_BAD_SHAPE, "packed sequences need batch 1 and n_sequences >= 0");
+  if (a->cu_q && a->q.shape[0] != 1)
+    return att_fail(ATT_BAD_SHAPE, "packed sequences have batch 1, not %lld",
+                    (long long)a->q.shape[0]);
+  if (a->cu_q && (a->n_sequences < 0 || a->n_sequences > ATT_MAX_SIZE))
+    return att_fail(ATT_BAD_ARGUMENT, "n_sequences is %lld", (long long)a->n_sequences);
   p.b = a->cu_q ? a->n_sequences : a->q.shape[0];
   p.t = a->q.shape[2];
+  int64_t count;
+  if (!att_mul_checked(&count, p.b * p.h, p.t) || !att_mul_checked(&count, p.b * p.g, p.t))
+    return att_fail(ATT_TOO_LARGE, "batch, heads and queries together are too many");
   ATT_TRY(check_numbers(&p, a));
   ATT_TRY(check_rows(&p, a));
-  ATT_TRY(check_results(&p, a));
+  ATT_TRY(att_problem_check_outputs(&p));
   ATT_TRY(check_per_head(&p, &a->alibi_slopes, "alibi_slopes"));
   ATT_TRY(check_per_head(&p, &a->sinks, "sinks"));
   att_mask_sizes sizes = {p.b, p.h, p.t, p.s};
   ATT_TRY(att_mask_check(&a->mask, &sizes));
   p.holes = att_mask_has_holes(&a->mask);
-  if (present(&a->bias)) {
-    if (!att_dtype_is_float(a->bias.dtype))
-      return att_fail(ATT_BAD_DTYPE, "bias is %s, not a float type", att_dtype_name(a->bias.dtype));
-    int64_t pairs[4] = {p.b, p.h, p.t, p.s};
-    ATT_TRY(att_broadcast(p.bias_stride, &a->bias, 4, pairs, "bias"));
-  }
+  ATT_TRY(check_bias(&p, &a->bias));
   *out = p;
   return ATT_OK;
 }

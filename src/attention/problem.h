@@ -7,6 +7,10 @@
 #include "attend/sdpa.h"
 #include "attention/mask.h"
 
+/* Largest number of batch members, heads, queries, keys and features: the
+ * distance of two positions then fits an int32_t, all counts an int64_t. */
+#define ATT_MAX_SIZE ((int64_t)1 << 30)
+
 typedef struct att_problem {
   const att_sdpa_args *args;
   int64_t b, h, g, t, s, d, dv; /* t, s: largest of a sequence */
@@ -28,9 +32,14 @@ typedef struct att_sequence {
   int64_t offset;     /* position of row 0 */
 } att_sequence;
 
-/* Checks everything but the contents of tensors. With `placeholders` absent
- * data pointers are allowed where a shape is given (plan creation). */
+/* Checks everything but the contents of tensors and of arrays [B]. */
 att_status att_problem_resolve(att_problem *out, const att_sdpa_args *args);
+
+/* Its part about what is written: shapes, types, no element named twice. */
+att_status att_problem_check_outputs(const att_problem *problem);
+
+/* Outputs meet neither each other nor anything that is read. */
+att_status att_problem_check_overlap(const att_problem *problem);
 
 /* Sequence b. Reads offsets, lengths, starts and cu arrays, whose contents
  * att_problem_check_sequences has verified. */

@@ -90,8 +90,8 @@ att_status att_problem_check_sequences(const att_problem *p) {
       return att_fail(ATT_BAD_ARGUMENT, "sequence %lld has %lld keys of %lld", (long long)b,
                       (long long)keys, (long long)p->s);
     if (a->mask.align == ATT_ALIGN_OFFSETS &&
-        (a->mask.offsets[b] > INT32_MAX || a->mask.offsets[b] < INT32_MIN))
-      return att_fail(ATT_BAD_ARGUMENT, "offsets[%lld] is %lld", (long long)b,
+        (a->mask.offsets[b] > ATT_MAX_SIZE || a->mask.offsets[b] < -ATT_MAX_SIZE))
+      return att_fail(ATT_BAD_ARGUMENT, "offsets[%lld] is %lld, beyond ±2^30", (long long)b,
                       (long long)a->mask.offsets[b]);
     for (int n = 0; n < a->mask.n_rules; n++) ATT_TRY(check_rule(&a->mask.rules[n], b, keys));
   }

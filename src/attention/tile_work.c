@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "attention/tiles.h"
+#include "base/alloc.h"
 #include "base/threads.h"
 
 /* A chunk packs keys and values once for so many rows. */
@@ -35,8 +36,10 @@ static int64_t partial_floats(const att_problem *p, const att_tiling *t) {
 }
 
 int64_t att_tiles_partial_bytes(const att_problem *p, const att_tiling *t) {
+  int64_t pieces, bytes = partial_floats(p, t) * (int64_t)sizeof(float);
   if (!t->split) return 0;
-  return p->b * p->g * t->max_spans * partial_floats(p, t) * (int64_t)sizeof(float);
+  if (!att_mul_checked(&pieces, p->b * p->g, t->max_spans)) return -1;
+  return att_mul_checked(&bytes, bytes, pieces) ? bytes : -1;
 }
 
 void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t piece) {

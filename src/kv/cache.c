@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "tensor/shape.h"
 
 enum { panel = 16 };
 
@@ -85,7 +86,8 @@ const att_cache_shape *att_cache_describe(const att_cache *cache) {
 
 int64_t att_cache_bytes(const att_cache *cache) {
   if (!cache) return 0;
-  return heads_of(cache) * (cache->key_stride + cache->value_stride) * cache->element;
+  return heads_of(cache) * (cache->key_stride + cache->value_stride) * cache->element +
+         cache->shape.sequences * (int64_t)sizeof(int64_t) + (int64_t)sizeof *cache;
 }
 
 int64_t att_cache_length(const att_cache *cache, int64_t sequence) {
@@ -119,15 +121,12 @@ static att_status check_place(const att_cache *cache, int64_t layer, int64_t seq
   return ATT_OK;
 }
 
-static att_status check_new(const att_view *view, int64_t heads, int64_t count, int64_t dim,
-                            const char *what) {
-  if (!view->data) return att_fail(ATT_BAD_ARGUMENT, "new %s are absent", what);
+static att_status check_new(const att_view *view, const char *name, int64_t heads, int64_t count,
+                            int64_t dim) {
+  const int64_t shape[3] = {heads, count, dim};
+  ATT_TRY(att_view_check_shape(view, name, 3, shape));
   if (view->dtype != ATT_F32)
-    return att_fail(ATT_BAD_DTYPE, "new %s are %s, not f32", what, att_dtype_name(view->dtype));
-  if (view->ndim != 3 || view->shape[0] != heads || view->shape[1] != count ||
-      view->shape[2] != dim)
-    return att_fail(ATT_BAD_SHAPE, "new %s must be [%lld,%lld,%lld]", what, (long long)heads,
-                    (long long)count, (long long)dim);
+    return att_fail(ATT_BAD_DTYPE, "%s is %s, not f32", name, att_dtype_name(view->dtype));
   return ATT_OK;
 }
 
@@ -157,8 +156,8 @@ att_status att_cache_write(att_cache *cache, int64_t layer, int64_t sequence, at
   ATT_TRY(check_place(cache, layer, sequence));
   const att_cache_shape *s = &cache->shape;
   int64_t count = k.ndim == 3 ? k.shape[1] : 0, first = cache->lengths[sequence];
-  ATT_TRY(check_new(&k, s->kv_heads, count, s->head_dim, "keys"));
-  ATT_TRY(check_new(&v, s->kv_heads, count, s->value_dim, "values"));
+  ATT_TRY(check_new(&k, "k", s->kv_heads, count, s->head_dim));
+  ATT_TRY(check_new(&v, "v", s->kv_heads, count, s->value_dim));
   if (count > s->capacity - first)
     return att_fail(ATT_CONTEXT_FULL, "%lld more positions after %lld; the cache holds %lld",
                     (long long)count, (long long)first, (long long)s->capacity);
@@ -204,10 +203,14 @@ static att_status check_read(const att_cache *cache, int64_t layer, int64_t sequ
   if (head < 0 || head >= cache->shape.kv_heads)
     return att_fail(ATT_BAD_ARGUMENT, "cache head %lld of %lld", (long long)head,
                     (long long)cache->shape.kv_heads);
-  if (!out->data || out->dtype != ATT_F32)
-    return att_fail(ATT_BAD_DTYPE, "cached numbers are read as f32");
-  if (out->ndim != 2 || out->shape[1] != dim)
-    return att_fail(ATT_BAD_SHAPE, "cached rows are [count,%lld]", (long long)dim);
+  ATT_TRY(att_view_check(out, "out", 2));
+  if (out->dtype != ATT_F32)
+    return att_fail(ATT_BAD_DTYPE, "out is %s, not f32", att_dtype_name(out->dtype));
+  if (out->shape[1] != dim)
+    return att_fail(ATT_BAD_SHAPE, "out has %lld features, the cache %lld",
+                    (long long)out->shape[1], (long long)dim);
+  if (att_view_repeats(out))
+    return att_fail(ATT_BAD_ARGUMENT, "out: two indices name the same element");
   if (first < 0 || first > cache->lengths[sequence] ||
       out->shape[0] > cache->lengths[sequence] - first)
     return att_fail(ATT_BAD_ARGUMENT, "positions %lld to %lld of %lld", (long long)first,
