@@ -6,7 +6,6 @@
  * number by half a step or more becomes infinity; a NaN stays a (quiet) NaN. */
 #include "base/dtype.h"
 
-#include <ctype.h>
 #include <string.h>
 
 #include "base/line.h"
@@ -35,9 +34,12 @@ const char *att_dtype_name(att_dtype dtype) {
   return row ? row->name : "unknown";
 }
 
+/* Of ASCII letters only: tolower() asks the locale. */
+static char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c; }
+
 static bool same_name(const char *a, const char *b) {
   for (; *a && *b; a++, b++)
-    if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+    if (lower(*a) != lower(*b)) return false;
   return *a == *b;
 }
 

@@ -98,7 +98,7 @@ att_status att_npy_read(att_archive *archive) {
   ATT_TRY(locate_header(&begin, &bytes, archive));
   npy_header header;
   const char *text = (const char *)archive->file.data + begin;
-  const char *wrong = npy_header_parse(&header, text, bytes);
+  const char *wrong = att_npy_header_parse(&header, text, bytes);
   if (wrong)
     return att_fail(ATT_CORRUPT, "%s: offset %zu: npy header: %s", archive->name, begin + header.at,
                     wrong);

@@ -16,6 +16,6 @@ typedef struct npy_header {
 } npy_header;
 
 /* Parses the literal; NULL, or what is wrong at header->at. */
-const char *npy_header_parse(npy_header *header, const char *text, size_t bytes);
+const char *att_npy_header_parse(npy_header *header, const char *text, size_t bytes);
 
 #endif

@@ -122,7 +122,7 @@ static const char *read_dictionary(npy_cursor *c, npy_header *header) {
   return c->at == c->bytes ? NULL : "text after the dictionary";
 }
 
-const char *npy_header_parse(npy_header *header, const char *text, size_t bytes) {
+const char *att_npy_header_parse(npy_header *header, const char *text, size_t bytes) {
   *header = (npy_header){0};
   npy_cursor cursor = {text, bytes, 0};
   const char *wrong = read_dictionary(&cursor, header);
