@@ -93,6 +93,27 @@ bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t fi
   return false;
 }
 
+bool att_tile_is_whole(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                       int64_t end) {
+  for (int64_t r = row; r < row + rows; r++)
+    if (w->lows[r] > first || w->highs[r] < end) return false;
+  return true;
+}
+
+bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first,
+                   int64_t *end) {
+  int64_t low = *end, high = *first;
+  for (int64_t r = row; r < row + rows; r++) {
+    if (w->lows[r] >= w->highs[r]) continue;
+    if (low > w->lows[r]) low = w->lows[r];
+    if (high < w->highs[r]) high = w->highs[r];
+  }
+  /* Whole panels only, so that a key keeps its lane. */
+  if (low > *first) *first += (low - *first) / ATT_LANES * ATT_LANES;
+  if (high < *end) *end = high;
+  return *first < *end;
+}
+
 static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }

@@ -19,11 +19,14 @@
 
 #include "base/threads.h"
 
-/* Rows begin … begin+rows-1 of the chunk against the keys of one block. */
-static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
-                       bool careful) {
+/* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
+ * keys first … end-1 of one block. */
+static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows, int64_t first,
+                       int64_t end, bool careful) {
   const att_problem *p = w->problem;
   att_tile_mask mask;
+  int64_t row = tile + at;
+  if (!att_tile_trim(w, row, rows, &first, &end)) return;
   att_tile_class kind = att_tile_classify(w, row, rows, first, end, &mask);
   if (kind == ATT_TILE_SKIP) return;
 
@@ -60,14 +63,14 @@ static void tile_block(att_tile_work *w, int64_t row, int64_t rows, int64_t firs
       .visible_row = p->block,
       .keep = mask.keep,
       .keep_row = p->block,
-      .m = w->sm,
-      .l = w->sl,
+      .m = w->sm + at,
+      .l = w->sl + at,
       .factor = w->factor,
   };
   w->kernels->softmax_tile(&softmax);
 
   att_tile mix = {
-      .c = w->so,
+      .c = w->so + at * p->dv,
       .c_row = p->dv,
       .a = w->s,
       .a_row = p->block,
@@ -96,7 +99,10 @@ static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool carefu
   memset(w->so, 0, (size_t)(rows * p->dv) * sizeof(float));
   for (int64_t first = w->span_first; first < w->span_end; first += p->block) {
     int64_t end = first + p->block < w->span_end ? first + p->block : w->span_end;
-    tile_block(w, row, rows, first, end, careful);
+    /* Where the mask's edge crosses the block, few rows at a time follow it. */
+    int64_t step = att_tile_is_whole(w, row, rows, first, end) ? rows : w->kernels->tile_rows;
+    for (int64_t at = 0; at < rows; at += step)
+      tile_block(w, row, at, rows - at < step ? rows - at : step, first, end, careful);
   }
 }
 

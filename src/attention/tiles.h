@@ -69,6 +69,13 @@ void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t p
 /* Does any of the rows see any of the keys, as far as intervals tell? */
 bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end);
 
+/* Does every row's interval cover all the keys? */
+bool att_tile_is_whole(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                       int64_t end);
+
+/* Narrows the keys to panels that some row's interval meets; false if none. */
+bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first, int64_t *end);
+
 /* Skip, full or partial, and the kernel's description of a partial tile. Bias
  * and dropout are filled in for full tiles too. */
 att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
