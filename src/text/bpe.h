@@ -17,6 +17,10 @@ typedef struct att_bpe {
   const char *prefix, *suffix; /* of symbols that do not begin, that end a piece; "" for none */
 } att_bpe;
 
+/* Fills byte_ids: each byte's own piece of a byte-level vocabulary, or the
+ * tokens <0x00> … <0xFF>, which are marked as such, or -1. */
+void att_bpe_find_bytes(att_bpe *bpe, att_vocab *vocab, bool byte_level, bool byte_fallback);
+
 /* Merges tokens[first …] of the job's list in place. */
 att_status att_bpe_merge(att_job *job, const att_merges *merges, int64_t first);
 

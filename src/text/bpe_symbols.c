@@ -7,6 +7,19 @@
 #include "base/line.h"
 #include "text/bpe.h"
 
+void att_bpe_find_bytes(att_bpe *bpe, att_vocab *vocab, bool byte_level, bool byte_fallback) {
+  for (int i = 0; i < 256; i++) {
+    char byte = (char)i;
+    bpe->byte_ids[i] = -1;
+    if (byte_level) {
+      bpe->byte_ids[i] = att_vocab_find(vocab, ATT_BY_BYTES, &byte, 1);
+    } else if (byte_fallback) {
+      bpe->byte_ids[i] = att_vocab_find_byte(vocab, (unsigned char)i);
+      if (bpe->byte_ids[i] >= 0) vocab->entries[bpe->byte_ids[i]].flags |= ATT_TOKEN_BYTE;
+    }
+  }
+}
+
 static att_status cannot_express(const char *bytes, int64_t n, uint32_t at) {
   char quoted[64];
   return att_fail(ATT_UNSUPPORTED, "the vocabulary has no token for %s at byte %u",

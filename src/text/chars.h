@@ -11,6 +11,7 @@
 #include "base/utf8.h"
 
 #define ATT_REPLACEMENT 0xFFFDu
+#define ATT_BAD_BYTE 0x110000u /* + the byte: a bad byte among code points */
 
 /* Length of the first character of text[0 … n-1], n >= 1; a bad byte has
  * length 1 and code ATT_REPLACEMENT. */

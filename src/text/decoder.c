@@ -1,7 +1,7 @@
 /* att_decoder: ids through the chain of decode steps (decoder.h). */
 #include "text/decoder.h"
 
-#include "base/line.h"
+#include "text/added.h"
 
 att_status att_decoder_create(att_decoder **out, const att_tokenizer *tokenizer,
                               const att_decoder_options *options) {
@@ -48,7 +48,11 @@ static att_status push(att_decoder *d, int32_t id) {
                     (long long)vocab->size - 1);
   const att_entry *entry = &vocab->entries[id];
   if (d->options.skip_special && (entry->flags & ATT_TOKEN_SPECIAL) != 0) return ATT_OK;
-  return att_decode_pass(d, -1, entry->piece, entry->piece_bytes);
+  const att_added_token *added = NULL;
+  if ((entry->flags & ATT_TOKEN_RESPELLED) != 0) added = att_added_find(d->tokenizer->added, id);
+  if (entry->flags == 0) return ATT_OK; /* a hole among the ids */
+  return added ? att_decode_pass(d, -1, added->spelling, added->spelling_bytes)
+               : att_decode_pass(d, -1, entry->piece, entry->piece_bytes);
 }
 
 /* Lets every step hand on what it held back, from the head to the end. */

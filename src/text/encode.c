@@ -1,9 +1,8 @@
 /* att_encode: takes a text through the steps of its tokenizer (the picture is
  * in tokenizer.h) and puts the template around the tokens. */
-#include <string.h>
-
+#include "text/added.h"
 #include "text/encoding.h"
-#include "text/job.h"
+#include "text/pattern.h"
 
 att_status att_job_emit(att_job *job, int32_t id, int64_t begin, int64_t end) {
   att_token token = {id, (uint32_t)begin, (uint32_t)end};
@@ -26,22 +25,39 @@ att_list *att_job_scratch(att_job *job, int which, size_t size) {
   return list;
 }
 
-static void job_init(att_job *job, const att_tokenizer *tokenizer) {
+void att_job_init(att_job *job, const att_tokenizer *tokenizer) {
   const att_runtime *runtime = tokenizer->runtime;
   *job = (att_job){.tokenizer = tokenizer};
   att_text_init(&job->text, runtime);
   att_list_init(&job->pieces, runtime, sizeof(att_piece));
   att_list_init(&job->spare_pieces, runtime, sizeof(att_piece));
+  att_list_init(&job->matches, runtime, sizeof(att_piece));
+  att_list_init(&job->matchers, runtime, sizeof(att_matcher *));
   att_list_init(&job->tokens, runtime, sizeof(att_token));
-  for (int i = 0; i < 2; i++) att_list_init(&job->scratch[i], runtime, 1);
+  for (int i = 0; i < 2; i++) {
+    att_list_init(&job->stretches[i], runtime, sizeof(att_stretch));
+    att_list_init(&job->scratch[i], runtime, 1);
+  }
 }
 
-static void job_free(att_job *job) {
+void att_job_free(att_job *job) {
   att_text_free(&job->text);
   att_list_free(&job->pieces);
   att_list_free(&job->spare_pieces);
+  att_list_free(&job->matches);
+  att_pattern_release(job);
   att_list_free(&job->tokens);
-  for (int i = 0; i < 2; i++) att_list_free(&job->scratch[i]);
+  for (int i = 0; i < 2; i++) {
+    att_list_free(&job->stretches[i]);
+    att_list_free(&job->scratch[i]);
+  }
+}
+
+att_status att_job_normalize(att_job *job) {
+  const att_tokenizer *t = job->tokenizer;
+  for (int i = 0; i < t->n_normalizers; i++)
+    ATT_TRY(t->normalizers[i].run(job, t->normalizers[i].settings));
+  return ATT_OK;
 }
 
 /* Cuts all of the current text into pieces. */
@@ -60,17 +76,14 @@ static att_status cut(att_job *job) {
   return ATT_OK;
 }
 
-/* Encodes a stretch of the input that holds no added token. */
-static att_status encode_plain(att_job *job, const char *text, int64_t n, uint32_t base) {
-  const att_tokenizer *t = job->tokenizer;
+/* Encodes the current text, which holds no added token. */
+static att_status encode_text(att_job *job) {
+  const att_kind *kind = job->tokenizer->kind;
   int64_t first = job->tokens.n;
-  att_text_set(&job->text, text, n, base);
-  for (int i = 0; i < t->n_normalizers; i++)
-    ATT_TRY(t->normalizers[i].run(job, t->normalizers[i].settings));
   ATT_TRY(cut(job));
   const att_piece *pieces = job->pieces.items;
   for (int64_t i = 0; i < job->pieces.n; i++)
-    ATT_TRY(t->kind->encode(job, pieces[i].begin, pieces[i].end));
+    ATT_TRY(kind->encode(job, pieces[i].begin, pieces[i].end));
   att_token *tokens = job->tokens.items;
   for (int64_t i = first; i < job->tokens.n; i++) {
     att_origin origin = att_text_origin(&job->text, tokens[i].begin, tokens[i].end);
@@ -80,19 +93,49 @@ static att_status encode_plain(att_job *job, const char *text, int64_t n, uint32
   return ATT_OK;
 }
 
-static att_status encode_texts(att_encoding **out, att_job *job, const char *const *texts,
-                               const size_t *sizes, int n, const att_encode_options *options) {
+/* Encodes a stretch of the input in which the added tokens that are looked for
+ * in raw text were cut out. */
+static att_status encode_stretch(att_job *job, const char *text, int64_t n, uint32_t base) {
+  att_list *stretches = &job->stretches[1];
+  att_text_set(&job->text, text, n, base);
+  ATT_TRY(att_job_normalize(job));
+  ATT_TRY(att_added_cut(stretches, job, job->text.bytes, job->text.n, true));
+  const att_stretch *s = stretches->items;
+  if (stretches->n == 1 && s->id < 0) return encode_text(job);
+  att_text_hold(&job->text);
+  for (int64_t i = 0; i < stretches->n; i++) {
+    att_text_resume(&job->text, s[i].begin, s[i].end);
+    att_origin origin = att_text_origin(&job->text, 0, job->text.n);
+    ATT_TRY(s[i].id < 0 ? encode_text(job) : att_job_emit(job, s[i].id, origin.begin, origin.end));
+  }
+  return ATT_OK;
+}
+
+static att_status encode_input(att_job *job, const char *input, int64_t n) {
+  att_list *stretches = &job->stretches[0];
+  int64_t first = job->tokens.n;
+  ATT_TRY(att_added_cut(stretches, job, input, n, false));
+  const att_stretch *s = stretches->items;
+  for (int64_t i = 0; i < stretches->n; i++)
+    ATT_TRY(s[i].id < 0 ? encode_stretch(job, input + s[i].begin, s[i].end - s[i].begin,
+                                         (uint32_t)s[i].begin)
+                        : att_job_emit(job, s[i].id, s[i].begin, s[i].end));
+  att_trim_spans(job, input, first);
+  return ATT_OK;
+}
+
+static att_status encode_inputs(att_encoding **out, att_job *job, const char *const *texts,
+                                const size_t *sizes, int n, const att_encode_options *options) {
   const att_tokenizer *t = job->tokenizer;
   int64_t ends[2] = {0, 0};
   job->parse_special = options->parse_special;
   for (int i = 0; i < n; i++) {
-    ATT_TRY(encode_plain(job, texts[i], (int64_t)sizes[i], 0));
+    ATT_TRY(encode_input(job, texts[i], (int64_t)sizes[i]));
     ends[i] = job->tokens.n;
   }
   if (n == 1) ends[1] = ends[0];
-  const att_template *around = n == 1 ? &t->single : &t->pair;
-  if (!options->add_special || around->n == 0) around = NULL;
-  return att_encoding_create(out, t->runtime, job->tokens.items, ends, around);
+  return att_encoding_create(out, t->runtime, job->tokens.items, ends,
+                             n == 1 ? &t->single : &t->pair, options->add_special);
 }
 
 static att_status check(const att_tokenizer *tokenizer, const char *text, size_t bytes,
@@ -110,9 +153,9 @@ static att_status encode(att_encoding **out, const att_tokenizer *tokenizer,
                          const att_encode_options *options) {
   static const att_encode_options defaults = {.add_special = true};
   att_job job;
-  job_init(&job, tokenizer);
-  att_status status = encode_texts(out, &job, texts, sizes, n, options ? options : &defaults);
-  job_free(&job);
+  att_job_init(&job, tokenizer);
+  att_status status = encode_inputs(out, &job, texts, sizes, n, options ? options : &defaults);
+  att_job_free(&job);
   return status;
 }
 

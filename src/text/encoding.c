@@ -10,8 +10,8 @@ typedef struct owned {
 static const att_template_item plain_items[2] = {{-1, 0, 0}, {-1, 1, 1}};
 static const att_template plain = {plain_items, 2};
 
-static int64_t item_length(const att_template_item *item, const int64_t ends[2]) {
-  if (item->id >= 0) return 1;
+static int64_t item_length(const att_template_item *item, const int64_t ends[2], bool with_added) {
+  if (item->id >= 0) return with_added ? 1 : 0;
   return item->source == 0 ? ends[0] : ends[1] - ends[0];
 }
 
@@ -33,13 +33,13 @@ static att_status allocate(owned *o, int64_t n) {
 }
 
 static void fill(att_encoding *e, const att_token *tokens, const int64_t ends[2],
-                 const att_template *around) {
+                 const att_template *around, bool with_added) {
   int64_t n = 0;
   for (int i = 0; i < around->n; i++) {
     const att_template_item *item = &around->items[i];
     const att_token added = {item->id, 0, 0};
     const att_token *from = item->id >= 0 ? &added : tokens + (item->source == 0 ? 0 : ends[0]);
-    int64_t count = item_length(item, ends);
+    int64_t count = item_length(item, ends, with_added);
     for (int64_t k = 0; k < count; k++, n++) {
       e->ids[n] = from[k].id;
       e->begin[n] = from[k].begin;
@@ -52,10 +52,10 @@ static void fill(att_encoding *e, const att_token *tokens, const int64_t ends[2]
 
 att_status att_encoding_create(att_encoding **out, const att_runtime *runtime,
                                const att_token *tokens, const int64_t ends[2],
-                               const att_template *around) {
-  if (around == NULL) around = &plain;
+                               const att_template *around, bool with_added) {
+  if (around->n == 0) around = &plain;
   int64_t n = 0;
-  for (int i = 0; i < around->n; i++) n += item_length(&around->items[i], ends);
+  for (int i = 0; i < around->n; i++) n += item_length(&around->items[i], ends, with_added);
   void *memory;
   ATT_TRY(att_alloc(&memory, runtime, 1, sizeof(owned), "encoding"));
   owned *o = memory;
@@ -65,7 +65,7 @@ att_status att_encoding_create(att_encoding **out, const att_runtime *runtime,
     att_encoding_free(&o->encoding);
     return status;
   }
-  fill(&o->encoding, tokens, ends, around);
+  fill(&o->encoding, tokens, ends, around, with_added);
   *out = &o->encoding;
   return ATT_OK;
 }

@@ -24,9 +24,18 @@ struct att_job {
   bool parse_special;
   att_text text;
   att_list pieces, spare_pieces; /* att_piece */
+  att_list matches;              /* att_piece, see text/pattern.h */
+  att_list matchers;             /* att_matcher *, of the patterns used so far */
+  att_list stretches[2];         /* att_stretch, of the input and of the normalized text */
   att_list tokens;               /* att_token */
   att_list scratch[2];           /* see att_job_scratch */
 };
+
+void att_job_init(att_job *job, const att_tokenizer *tokenizer);
+void att_job_free(att_job *job);
+
+/* Takes the text through the normalizers. */
+att_status att_job_normalize(att_job *job);
 
 /* Appends a token. */
 att_status att_job_emit(att_job *job, int32_t id, int64_t begin, int64_t end);

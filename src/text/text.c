@@ -11,6 +11,8 @@ void att_text_init(att_text *text, const att_runtime *runtime) {
   att_list_init(&text->spare_bytes, runtime, 1);
   att_list_init(&text->own_origin, runtime, sizeof(att_origin));
   att_list_init(&text->spare_origin, runtime, sizeof(att_origin));
+  att_list_init(&text->held.own_bytes, runtime, 1);
+  att_list_init(&text->held.own_origin, runtime, sizeof(att_origin));
 }
 
 void att_text_free(att_text *text) {
@@ -18,6 +20,8 @@ void att_text_free(att_text *text) {
   att_list_free(&text->spare_bytes);
   att_list_free(&text->own_origin);
   att_list_free(&text->spare_origin);
+  att_list_free(&text->held.own_bytes);
+  att_list_free(&text->held.own_origin);
 }
 
 void att_text_set(att_text *text, const char *bytes, int64_t n, uint32_t base) {
@@ -25,6 +29,28 @@ void att_text_set(att_text *text, const char *bytes, int64_t n, uint32_t base) {
   text->n = n;
   text->origin = NULL;
   text->base = base;
+}
+
+static void swap(att_list *a, att_list *b) {
+  att_list keep = *a;
+  *a = *b;
+  *b = keep;
+}
+
+void att_text_hold(att_text *text) {
+  text->held.bytes = text->bytes;
+  text->held.origin = text->origin;
+  text->held.base = text->base;
+  swap(&text->held.own_bytes, &text->own_bytes);
+  swap(&text->held.own_origin, &text->own_origin);
+}
+
+void att_text_resume(att_text *text, int64_t begin, int64_t end) {
+  const att_origin *origin = text->held.origin;
+  text->bytes = text->held.bytes + begin;
+  text->n = end - begin;
+  text->origin = origin ? origin + begin : NULL;
+  text->base = origin && begin < end ? origin[begin].begin : text->held.base + (uint32_t)begin;
 }
 
 att_origin att_text_origin(const att_text *text, int64_t begin, int64_t end) {
@@ -71,6 +97,15 @@ att_status att_rewrite_insert(att_rewrite *r, const char *bytes, int64_t n) {
   return write(r, bytes, n, r->before);
 }
 
+att_status att_rewrite_change(att_rewrite *r, uint32_t code, int change) {
+  char bytes[ATT_UTF8_MAX];
+  int n = att_utf8_encode(bytes, code);
+  if (change > 0) return att_rewrite_insert(r, bytes, n);
+  ATT_TRY(att_rewrite_put(r, bytes, n));
+  for (; change <= 0 && att_rewrite_more(r); change++) att_rewrite_skip(r);
+  return ATT_OK;
+}
+
 void att_rewrite_skip(att_rewrite *r) {
   r->before = r->here;
   r->at += r->length;
@@ -85,11 +120,8 @@ att_status att_rewrite_keep(att_rewrite *r) {
 
 void att_rewrite_end(att_rewrite *r) {
   att_text *text = r->text;
-  att_list bytes = text->own_bytes, origin = text->own_origin;
-  text->own_bytes = text->spare_bytes;
-  text->own_origin = text->spare_origin;
-  text->spare_bytes = bytes;
-  text->spare_origin = origin;
+  swap(&text->own_bytes, &text->spare_bytes);
+  swap(&text->own_origin, &text->spare_origin);
   text->bytes = text->own_bytes.items;
   text->origin = text->own_origin.items;
   text->n = text->own_bytes.n;

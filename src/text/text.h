@@ -31,6 +31,12 @@ typedef struct att_text {
   uint32_t base;                      /* where the text begins in the input */
   att_list own_bytes, own_origin;     /* char, att_origin; where a rewrite wrote */
   att_list spare_bytes, spare_origin; /* where the next one will write */
+  struct {                            /* what att_text_hold put aside */
+    const char *bytes;
+    const att_origin *origin;
+    uint32_t base;
+    att_list own_bytes, own_origin;
+  } held;
 } att_text;
 
 void att_text_init(att_text *text, const att_runtime *runtime);
@@ -38,6 +44,11 @@ void att_text_free(att_text *text);
 
 /* Begins anew with n bytes that lie at `base` in the input; borrows them. */
 void att_text_set(att_text *text, const char *bytes, int64_t n, uint32_t base);
+
+/* Puts the text aside as it is now; att_text_resume, any number of times, makes
+ * bytes begin … end-1 of that the text. */
+void att_text_hold(att_text *text);
+void att_text_resume(att_text *text, int64_t begin, int64_t end);
 
 /* What bytes begin … end-1 of the text stand for. */
 att_origin att_text_origin(const att_text *text, int64_t begin, int64_t end);
@@ -57,6 +68,10 @@ att_status att_rewrite_keep(att_rewrite *r);
 att_status att_rewrite_put(att_rewrite *r, const char *bytes, int64_t n);
 att_status att_rewrite_insert(att_rewrite *r, const char *bytes, int64_t n);
 void att_rewrite_skip(att_rewrite *r);
+
+/* Writes a character: an inserted one where change is 1, else in place of the
+ * next 1 - change characters. */
+att_status att_rewrite_change(att_rewrite *r, uint32_t code, int change);
 void att_rewrite_end(att_rewrite *r);
 
 #endif

@@ -1,7 +1,10 @@
 /* The tokenizer object: what it answers about itself, and its end. */
 #include "text/tokenizer.h"
 
-#include "base/line.h"
+#include <string.h>
+
+#include "text/added.h"
+#include "text/regex.h"
 
 att_status att_tokenizer_create(att_tokenizer **out, const att_runtime *runtime) {
   void *memory;
@@ -9,12 +12,16 @@ att_status att_tokenizer_create(att_tokenizer **out, const att_runtime *runtime)
   att_tokenizer *t = memory;
   *t = (att_tokenizer){.runtime = runtime, .bos = -1};
   att_arena_init(&t->arena, runtime);
+  att_list_init(&t->regexes, runtime, sizeof(att_regex *));
   *out = t;
   return ATT_OK;
 }
 
 void att_tokenizer_free(att_tokenizer *t) {
   if (t == NULL) return;
+  att_regex **regexes = t->regexes.items;
+  for (int64_t i = 0; i < t->regexes.n; i++) att_regex_free(regexes[i]);
+  att_list_free(&t->regexes);
   att_arena_free(&t->arena);
   att_release(t->runtime, t, 1, sizeof *t);
 }
@@ -68,5 +75,11 @@ att_status att_tokenizer_piece(const char **out, size_t *out_bytes, const att_to
 
 int32_t att_tokenizer_find(const att_tokenizer *t, const char *piece, size_t bytes) {
   if (t == NULL || piece == NULL || bytes > UINT32_MAX) return -1;
-  return att_vocab_find(&t->vocab, ATT_BY_PIECE, piece, (int64_t)bytes);
+  int32_t id = att_vocab_find(&t->vocab, ATT_BY_PIECE, piece, (int64_t)bytes);
+  for (int32_t i = 0; id < 0 && t->added && i < t->added->n; i++) {
+    const att_added_token *token = &t->added->tokens[i];
+    if (token->content_bytes == (int64_t)bytes && memcmp(token->content, piece, bytes) == 0)
+      id = token->id;
+  }
+  return id;
 }

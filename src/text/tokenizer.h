@@ -11,6 +11,7 @@
 #define ATT_TEXT_TOKENIZER_H
 
 #include "attend/tokenizer.h"
+#include "text/list.h"
 #include "text/vocab.h"
 
 typedef struct att_job att_job;
@@ -50,6 +51,12 @@ typedef struct att_template {
   int n;
 } att_template;
 
+/* Takes white space off the ends of spans. */
+typedef struct att_trim {
+  bool on;
+  bool prefix_space; /* one space at the start of a text is no white space of its own */
+} att_trim;
+
 struct att_tokenizer {
   const att_runtime *runtime;
   att_arena arena; /* everything below lives here */
@@ -61,6 +68,9 @@ struct att_tokenizer {
   const att_decode_step *decoders;
   int n_normalizers, n_pretokenizers, n_decoders;
   att_template single, pair;
+  const struct att_added *added; /* tokens cut out of the text itself, or NULL */
+  att_trim trim;
+  att_list regexes; /* att_regex *, all that the steps use */
 };
 
 /* An empty tokenizer for a loader to fill; att_tokenizer_free releases it,
@@ -70,6 +80,16 @@ att_status att_tokenizer_create(att_tokenizer **out, const att_runtime *runtime)
 /* Loaders. `name` (a path) begins each message. */
 att_status att_load_llama2c(att_tokenizer **out, const att_runtime *runtime, const char *bytes,
                             size_t n, const char *name, int64_t vocab_size);
+
+att_status att_load_hf(att_tokenizer **out, const att_runtime *runtime, const char *bytes, size_t n,
+                       const char *name);
+att_status att_load_gpt2(att_tokenizer **out, const att_runtime *runtime, const char *vocab,
+                         size_t vocab_bytes, const char *vocab_name, const char *merges,
+                         size_t merges_bytes, const char *merges_name);
+
+/* Finds out which ids begin and end a text, from the model's other files in
+ * `folder` (may be NULL) or, where they do not say, from well-known names. */
+att_status att_tokenizer_find_ends(att_tokenizer *t, const char *folder);
 
 /* words.txt (load_words.c); a text with a word that it lacks is UNSUPPORTED. */
 bool att_is_words(const char *bytes, size_t n);

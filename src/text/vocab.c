@@ -89,6 +89,12 @@ int32_t att_vocab_find(const att_vocab *vocab, att_spelling by, const char *text
   return *slot_of(vocab, by, text, n);
 }
 
+int32_t att_vocab_find_byte(const att_vocab *vocab, unsigned char byte) {
+  static const char hex[] = "0123456789ABCDEF";
+  char piece[] = {'<', '0', 'x', hex[byte >> 4], hex[byte & 15], '>'};
+  return att_vocab_find(vocab, ATT_BY_PIECE, piece, sizeof piece);
+}
+
 static int hex_digit(char c) {
   return c >= '0' && c <= '9'   ? c - '0'
          : c >= 'A' && c <= 'F' ? c - 'A' + 10

@@ -11,10 +11,12 @@
 #include "text/arena.h"
 
 enum {
-  ATT_TOKEN_PRESENT = 1, /* ids may have holes; a hole has no flag at all */
-  ATT_TOKEN_SPECIAL = 2, /* control: prints as nothing */
-  ATT_TOKEN_END = 4,     /* ends a text */
-  ATT_TOKEN_BYTE = 8     /* stands for one byte of what has no other token */
+  ATT_TOKEN_PRESENT = 1,   /* ids may have holes; a hole has no flag at all */
+  ATT_TOKEN_SPECIAL = 2,   /* control: prints as nothing */
+  ATT_TOKEN_END = 4,       /* ends a text */
+  ATT_TOKEN_BYTE = 8,      /* stands for one byte of what has no other token */
+  ATT_TOKEN_ADDED = 16,    /* cut out of the text before the model sees it */
+  ATT_TOKEN_RESPELLED = 32 /* decodes as its normalized spelling (added.h) */
 };
 
 typedef struct att_entry {
@@ -52,6 +54,9 @@ void att_vocab_index(att_vocab *vocab, att_spelling by, int32_t id);
 
 /* The id that is spelled text[0 … n-1], or -1. */
 int32_t att_vocab_find(const att_vocab *vocab, att_spelling by, const char *text, int64_t n);
+
+/* The token <0x00> … <0xFF> of a byte, or -1. */
+int32_t att_vocab_find_byte(const att_vocab *vocab, unsigned char byte);
 
 /* "<0x0A>" → 10; -1 if the piece is none of the 256 byte tokens. */
 int att_byte_of_piece(const char *piece, int64_t n);
