@@ -46,11 +46,13 @@ static att_status encode_bytes(att_job *job, uint32_t begin, uint32_t end) {
 
 const att_kind att_kind_byte_bpe = {"byte-bpe", encode_bytes};
 
-/* Length of the character at text[0 … n-1]. */
-static uint32_t character(const att_bpe *bpe, const char *text, uint32_t n) {
+/* Length of the character at text[0 … n-1]. Among loose characters the first
+ * is the space put in front of the text, which takes no byte along. */
+static uint32_t character(const att_bpe *bpe, const char *text, uint32_t n, bool first) {
   uint32_t code, length = 1;
   if (!bpe->loose_characters) return (uint32_t)att_char_next(&code, text, n);
-  while (length < n && length < 4 && ((unsigned char)text[length] & 0xC0) == 0x80) length++;
+  while (!first && length < n && length < 4 && ((unsigned char)text[length] & 0xC0) == 0x80)
+    length++;
   return length;
 }
 
@@ -99,7 +101,7 @@ static att_status encode_characters(att_job *job, uint32_t begin, uint32_t end) 
   int64_t first = job->tokens.n;
   bool unknown = false;
   for (uint32_t at = begin, n; at < end; at += n) {
-    n = character(bpe, text + at, end - at);
+    n = character(bpe, text + at, end - at, at == 0);
     int32_t id = symbol_id(job, text + at, n, at == begin, at + n == end);
     if (id >= 0) {
       ATT_TRY(att_job_emit(job, id, at, at + n));

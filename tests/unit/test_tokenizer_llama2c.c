@@ -67,6 +67,8 @@ static void raw_bytes_get_other_ids_than_in_llama2c(void **state) {
   world *w = need_tokenizer(state);
   const att_encode_options plain = {.add_special = false};
   assert_ids(w, "\xff", 1, &plain, IDS(410, 258));
+  assert_ids(w, "\x80", 1, &plain, IDS(410, 131));
+  assert_ids(w, "\x80\x80\x80\x80\x80", 5, &plain, IDS(410, 131, 131, 131, 131, 131));
   assert_ids(w, "\xc3(", 2, &plain, IDS(410, 198, 489));
   assert_ids(w, "\xf0\x9f\x98\x41", 4, &plain, IDS(410, 243, 162, 155, 447));
   assert_ids(w, "\xf8\x88\x80\x80\x80\x80\x80", 7, &plain,

@@ -1,0 +1,156 @@
+/* Traces: what flows through a model for one prompt, position by position.
+ *
+ * The file's tensors name what to compare: block.i.q is the site
+ * blocks.i.attn.hook_rot_q and so on. The checkpoint is tried in every format
+ * beside it; whatever order of rotary pairs a format has, the library brings it
+ * to the goldens' own (component j turns with j + D/2). */
+#include <stdio.h>
+#include <string.h>
+
+#include "models.h"
+
+#define HIDDEN 1e-4 /* float32 against float64, of values of order one */
+#define WEIGHTS 2e-5
+
+static const struct trace_row {
+  const char *golden, *site;
+  bool heads; /* first in the golden, second at the site */
+  double tolerance;
+} rows[] = {
+    {"attn_in", "ln1.hook_normalized", false, HIDDEN},
+    {"q", "attn.hook_rot_q", true, HIDDEN},
+    {"k", "attn.hook_rot_k", true, HIDDEN},
+    {"v", "attn.hook_v", true, HIDDEN},
+    {"scores", "attn.hook_attn_scores", false, HIDDEN},
+    {"weights", "attn.hook_pattern", false, WEIGHTS},
+    {"head_out", "attn.hook_z", true, HIDDEN},
+    {"attn_out", "hook_attn_out", false, HIDDEN},
+    {"mid", "hook_resid_mid", false, HIDDEN},
+    {"mlp_out", "hook_mlp_out", false, HIDDEN},
+    {"out", "hook_resid_post", false, HIDDEN},
+};
+
+/* "block.3.q" → "blocks.3.attn.hook_rot_q"; NULL if there is no such site. */
+static const struct trace_row *find_site(char site[128], const char *name) {
+  static const struct trace_row embed = {"embed", NULL, false, HIDDEN};
+  if (strcmp(name, "embed") == 0 || strcmp(name, "final_norm") == 0) {
+    bool last = name[0] == 'f';
+    strcpy(site, last ? "ln_final.hook_normalized" : "blocks.0.hook_resid_pre");
+    return &embed;
+  }
+  int block, end = 0;
+  if (sscanf(name, "block.%d.%n", &block, &end) != 1 || end == 0) return NULL;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (strcmp(rows[i].golden, name + end) != 0) continue;
+    snprintf(site, 128, "blocks.%d.%s", block, rows[i].site);
+    return &rows[i];
+  }
+  return NULL;
+}
+
+static void expect_site(golden_case *c, const att_capture *capture, const char *name) {
+  char site[128];
+  const struct trace_row *row = find_site(site, name);
+  if (!row) {
+    golden_fail(c->g, "%s: no site is known for it", name);
+    return;
+  }
+  att_view got;
+  if (!golden_ok(c->g, att_capture_get(&got, capture, site), site)) return;
+  if (row->heads) got = att_view_transpose(got, 0, 1);
+  golden_expect(c, name, got, golden_view(c, name), row->tolerance);
+  if (strcmp(row->golden, "weights") == 0) golden_expect_zeros(c, name, got, golden_view(c, name));
+}
+
+static bool is_input(const char *name) {
+  return strcmp(name, "input_ids") == 0 || strcmp(name, "position_ids") == 0 ||
+         strcmp(name, "attention_mask") == 0 || strcmp(name, "token_type_ids") == 0 ||
+         strcmp(name, "logits") == 0;
+}
+
+static int32_t *token_ids(golden_case *c, int64_t *n) {
+  att_view view = golden_view(c, "input_ids");
+  int64_t *wide = golden_integers(c, "input_ids");
+  if (!wide) return NULL;
+  *n = att_view_count(&view);
+  int32_t *ids = golden_alloc(c, *n, sizeof *ids);
+  for (int64_t i = 0; i < *n; i++) ids[i] = (int32_t)wide[i];
+  return ids;
+}
+
+static void compare(golden_case *c, const golden_timeline *timeline, att_capture *capture) {
+  int64_t n = 0;
+  int32_t *ids = token_ids(c, &n);
+  if (!ids) {
+    golden_fail(c->g, "no input_ids");
+    return;
+  }
+  const att_model_info *info = att_model_describe(timeline->model);
+  att_view logits = golden_new(c, ATT_F32, 2, (int64_t[]){n, info->vocab});
+  if (!golden_feed(c->g, timeline->session, ids, n, logits)) return;
+  att_view want = golden_view(c, "logits");
+  if (want.data) golden_expect(c, "logits", logits, want, HIDDEN);
+  for (int64_t i = 0; i < att_archive_count(c->archive); i++) {
+    const char *name = att_archive_name(c->archive, i);
+    if (!is_input(name)) expect_site(c, capture, name);
+  }
+}
+
+static void run(golden_case *c, const char *model) {
+  if (!golden_begin(c->g, c->path, golden_model_label(model))) return;
+  golden_timeline timeline;
+  if (golden_timeline_open(&timeline, c->g, model, false)) {
+    att_capture *capture = NULL;
+    if (golden_ok(c->g, att_capture_create(&capture, timeline.session, "*", 0, 0), "capture"))
+      compare(c, &timeline, capture);
+    att_capture_free(capture);
+    golden_timeline_close(&timeline);
+  }
+  golden_end(c->g);
+}
+
+void golden_trace(golden_case *c) {
+  golden_models models;
+  golden_find_models(&models, c->path);
+  for (int i = 0; i < models.n; i++)
+    if (!golden_is_rounded(models.path[i])) run(c, models.path[i]);
+  if (models.n == 0 && golden_begin(c->g, c->path, "")) {
+    golden_fail(c->g, "no checkpoint beside expected/");
+    golden_end(c->g);
+  }
+}
+
+/* dequant_logits: "NAME.TYPE.logits_last" are the last logits of trace_NAME over
+ * the weights of the GGUF of that type. */
+static void run_dequant(golden_case *c, const char *tensor, const char *model) {
+  char name[64], type[16], path[GOLDEN_PATH], label[128];
+  if (sscanf(tensor, "%63[^.].%15[^.].", name, type) != 2 || !strstr(model, type)) return;
+  snprintf(label, sizeof label, "%s %s", name, golden_model_label(model));
+  if (!golden_begin(c->g, c->path, label)) return;
+  int folder = (int)(strrchr(c->path, '/') - c->path);
+  snprintf(path, sizeof path, "%.*s/trace_%s.safetensors", folder, c->path, name);
+  golden_case trace = {.g = c->g, .path = path};
+  golden_timeline timeline;
+  if (att_archive_open(&trace.archive, c->g->runtime, path) != ATT_OK) {
+    golden_skip(c->g, "trace file of a dequant_logits tensor is absent");
+  } else if (golden_timeline_open(&timeline, c->g, model, false)) {
+    int64_t n = 0, vocab = att_model_describe(timeline.model)->vocab;
+    int32_t *ids = token_ids(&trace, &n);
+    att_view logits = golden_new(c, ATT_F32, 2, (int64_t[]){n, vocab});
+    if (ids && golden_feed(c->g, timeline.session, ids, n, logits))
+      golden_expect(c, tensor, att_view_select(logits, 0, n - 1), golden_view(c, tensor), HIDDEN);
+    golden_timeline_close(&timeline);
+  }
+  golden_case_free(&trace);
+  att_archive_close(trace.archive);
+  golden_end(c->g);
+}
+
+void golden_dequant(golden_case *c) {
+  golden_models models;
+  golden_find_models(&models, c->path);
+  for (int i = 0; i < models.n; i++)
+    if (golden_is_rounded(models.path[i]))
+      for (int64_t t = 0; t < att_archive_count(c->archive); t++)
+        run_dequant(c, att_archive_name(c->archive, t), models.path[i]);
+}

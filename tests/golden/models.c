@@ -1,0 +1,107 @@
+#include "models.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool ends_with(const char *text, const char *end) {
+  size_t n = strlen(text), m = strlen(end);
+  return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static const char *base_name(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
+static bool is_folder(const char *path) {
+  struct stat info;
+  return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static void add(golden_models *models, const char *path) {
+  if (models->n < (int)(sizeof models->path / sizeof *models->path))
+    snprintf(models->path[models->n++], GOLDEN_PATH, "%s", path);
+}
+
+/* Files named tok… beside a llama2.c checkpoint are its tokenizers. */
+static bool is_checkpoint(const char *path) {
+  if (ends_with(path, ".gguf")) return true;
+  return ends_with(path, ".bin") && strncmp(base_name(path), "tok", 3) != 0;
+}
+
+static void look_into(golden_models *models, const char *folder, int depth) {
+  struct dirent **names;
+  int n = scandir(folder, &names, NULL, alphasort);
+  for (int i = 0; i < n; i++) {
+    char path[GOLDEN_PATH];
+    int length = snprintf(path, sizeof path, "%s/%s", folder, names[i]->d_name);
+    bool usable = length < GOLDEN_PATH && names[i]->d_name[0] != '.';
+    if (usable && strcmp(names[i]->d_name, "config.json") == 0) add(models, folder);
+    if (usable && is_folder(path)) {
+      if (depth == 0 && strcmp(names[i]->d_name, "expected") != 0) look_into(models, path, 1);
+    } else if (usable && is_checkpoint(path)) {
+      add(models, path);
+    }
+    free(names[i]);
+  }
+  if (n >= 0) free(names);
+}
+
+void golden_find_models(golden_models *out, const char *expected_file) {
+  char folder[GOLDEN_PATH];
+  snprintf(folder, sizeof folder, "%s", expected_file);
+  for (int up = 0; up < 2; up++) *strrchr(folder, '/') = 0; /* the path is absolute */
+  out->n = 0;
+  look_into(out, folder, 0);
+}
+
+const char *golden_model_label(const char *path) { return base_name(path); }
+
+bool golden_is_rounded(const char *path) {
+  return ends_with(path, ".gguf") && !strstr(base_name(path), "F32");
+}
+
+static const char *format_of(const char *path) {
+  if (ends_with(path, ".gguf")) return "GGUF";
+  return ends_with(path, ".bin") ? "llama2.c" : "Hugging Face";
+}
+
+bool golden_timeline_open(golden_timeline *out, golden *g, const char *path, bool tokenizer) {
+  *out = (golden_timeline){0};
+  att_open_options open;
+  att_open_options_init(&open);
+  open.without_tokenizer = !tokenizer;
+  char what[64];
+  snprintf(what, sizeof what, "%s model", format_of(path));
+  if (!golden_ok(g, att_model_open(&out->model, g->runtime, path, &open), what)) return false;
+  att_session_options options;
+  att_session_options_init(&options);
+  options.all_logits = true;
+  if (g->options.block) options.block = g->options.block;
+  if (g->options.span) options.span = g->options.span;
+  if (golden_ok(g, att_session_create(&out->session, out->model, &options), "session")) return true;
+  golden_timeline_close(out);
+  return false;
+}
+
+void golden_timeline_close(golden_timeline *timeline) {
+  att_session_free(timeline->session);
+  att_model_close(timeline->model);
+}
+
+bool golden_feed(golden *g, att_session *session, const int32_t *ids, int64_t n, att_view logits) {
+  int64_t done = 0;
+  for (int64_t i = 0; done < n; i++) {
+    int64_t piece = golden_piece(g->options.chunk, i, done, n);
+    if (!golden_ok(g, att_session_eval(session, ids + done, piece), "att_session_eval"))
+      return false;
+    att_view got = att_session_logits(session);
+    att_view rows = logits.data ? att_view_slice(logits, 0, done, piece) : logits;
+    if (rows.data && !golden_ok(g, att_view_copy(&rows, &got), "att_view_copy")) return false;
+    done += piece;
+  }
+  return true;
+}

@@ -1,0 +1,38 @@
+/* The checkpoints that a model's expected values belong to. */
+#ifndef ATT_TESTS_GOLDEN_MODELS_H
+#define ATT_TESTS_GOLDEN_MODELS_H
+
+#include "golden.h"
+
+#define GOLDEN_PATH 1024
+
+typedef struct golden_models {
+  int n;
+  char path[16][GOLDEN_PATH];
+} golden_models;
+
+/* …/MODEL/expected/file: every checkpoint in MODEL and the folders in it, be it
+ * llama2.c (.bin), Hugging Face (a folder with config.json) or .gguf. */
+void golden_find_models(golden_models *out, const char *expected_file);
+
+/* The path without the folder that MODEL lies in, for labels. */
+const char *golden_model_label(const char *path);
+
+/* True for a GGUF whose weights are a rounding of the checkpoint (F16, Q8_0 …):
+ * the float64 traces were not made from those. */
+bool golden_is_rounded(const char *path);
+
+/* Opens model and session with the runner's block and span. Where the library
+ * cannot, the run is marked and false comes back. */
+typedef struct golden_timeline {
+  att_model *model;
+  att_session *session;
+} golden_timeline;
+bool golden_timeline_open(golden_timeline *out, golden *g, const char *path, bool tokenizer);
+void golden_timeline_close(golden_timeline *timeline);
+
+/* Reads ids in the pieces that --chunk asks for; the logits of each position go
+ * to rows of `logits` f32 [n,V] unless it is absent. */
+bool golden_feed(golden *g, att_session *session, const int32_t *ids, int64_t n, att_view logits);
+
+#endif
