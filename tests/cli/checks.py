@@ -8,6 +8,7 @@ import array
 import glob
 import json
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -234,6 +235,26 @@ def check_explain_json_of_builtin(program):
     if row["keys"][row["key"]]["token"] != "Lovelace":
         return f"the strongest key is {row['keys'][row['key']]}"
     return explain_is_consistent(row)
+
+
+def check_documents_show_what_is_printed(program):
+    """documents show what their commands print"""
+    top, seen = os.path.normpath(os.path.join(run_cases.HERE, "..", "..")), 0
+    for path in [os.path.join(top, "README.md"), *glob.glob(f"{top}/docs/**/*.md", recursive=True)]:
+        with open(path, encoding="utf-8") as stream:
+            blocks = re.findall(r"^```\n\$ (.+)\n((?s:.*?))^```$", stream.read(), re.M)
+        for command, shown in blocks:
+            done = subprocess.run(["/bin/sh", "-c", command], cwd=top, capture_output=True,
+                                  env=run_cases.environment(program), check=False,
+                                  timeout=run_cases.SECONDS, stdin=subprocess.DEVNULL)
+            # A line with nothing but … stands for lines left out.
+            pattern = "".join("(?:.*\n)*?" if line == "…\n" else re.escape(line)
+                              for line in shown.splitlines(keepends=True))
+            printed = done.stdout.decode(errors="replace")
+            if not re.fullmatch(pattern, printed if printed.endswith("\n") else printed + "\n"):
+                return f"{path}: {command}\n{printed}"
+            seen += 1
+    return None if seen else "no document shows anything"
 
 
 def all_checks():
