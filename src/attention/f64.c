@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "attention/plan.h"
+#include "attention/result.h"
 #include "base/threads.h"
 #include "kernels/function64.h"
 
@@ -211,9 +212,9 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
   for (int64_t index = begin; index < end; index++) {
     int64_t b = index / job->problem->h, h = index % job->problem->h;
     att_sequence s = att_problem_sequence(job->problem, b);
-    bool packed = job->problem->args->cu_k != NULL;
-    for (int64_t j = packed ? s.k_first : 0;
-         sums->data && j < (packed ? s.k_first + s.n : sums->shape[2]); j++)
+    int64_t first, last;
+    att_result_columns(job->problem, sums, b, &first, &last);
+    for (int64_t j = first; sums->data && j < last; j++)
       ((double *)
            sums->data)[s.batch * sums->stride[0] + h * sums->stride[1] + j * sums->stride[2]] = 0.0;
     f64_row row = {.p = job->problem, .s = &s, .b = b, .h = h, .memory = &memory};

@@ -90,11 +90,18 @@ void att_result_row(const att_result *r) {
   }
 }
 
-void att_result_clear_columns(const att_problem *p, const att_sequence *s, int64_t h) {
+void att_result_columns(const att_problem *p, const att_view *column_sums, int64_t b,
+                        int64_t *first, int64_t *end) {
+  const int32_t *cu = p->args->cu_k;
+  *first = cu ? cu[b] : 0;
+  *end = cu ? cu[b + 1] : column_sums->shape[2];
+}
+
+void att_result_clear_columns(const att_problem *p, int64_t b, int64_t h) {
   const att_view *view = &p->args->column_sums;
-  float *to = (float *)view->data + s->batch * view->stride[0] + h * view->stride[1];
-  bool packed = p->args->cu_k != NULL;
-  int64_t first = packed ? s->k_first : 0, end = packed ? s->k_first + s->n : view->shape[2];
+  int64_t first, end, batch = p->args->cu_k ? 0 : b;
+  att_result_columns(p, view, b, &first, &end);
+  float *to = (float *)view->data + batch * view->stride[0] + h * view->stride[1];
   for (int64_t j = first; j < end; j++) to[j * view->stride[2]] = 0.0f;
 }
 

@@ -24,8 +24,12 @@ void att_result_row(const att_result *result);
 /* Is anything wanted of row i beyond the mix? */
 bool att_result_wanted(const att_problem *problem, int64_t i);
 
-/* Column sums of a head start at zero. */
-void att_result_clear_columns(const att_problem *problem, const att_sequence *sequence, int64_t h);
+/* Columns first … end-1 of tensors over keys are those of sequence b's buffer. */
+void att_result_columns(const att_problem *problem, const att_view *column_sums, int64_t b,
+                        int64_t *first, int64_t *end);
+
+/* Column sums of a head start at zero, hidden keys' too. */
+void att_result_clear_columns(const att_problem *problem, int64_t b, int64_t h);
 
 /* A head's cached keys [n,D] and values [n,Dv] from `first`, as f32 rows. */
 void att_result_cache_rows(const att_cache *cache, int64_t layer, int64_t sequence, int64_t head,

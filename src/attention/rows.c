@@ -186,7 +186,7 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
                              .scale = (float)p->scale,
                              .softcap = (float)p->softcap};
     find_keys(p, &s, b, h / p->group, &m, &row);
-    if (p->args->column_sums.data) att_result_clear_columns(p, &s, h);
+    if (p->args->column_sums.data) att_result_clear_columns(p, b, h);
     for (int64_t i = 0; i < s.t; i++) {
       if (!job->mix && !att_result_wanted(p, i)) continue;
       one_row(job, &s, b, h, i, &m, &row);
