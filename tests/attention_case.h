@@ -42,8 +42,8 @@ typedef struct att_case {
   int64_t b, h, g, t, s, d, dv, n_sequences;
   att_dtype dtype;
   att_sdpa_args args;
-  void *memory[64];
-  int n_memory;
+  void **memory; /* everything allocated for this call */
+  int n_memory, room;
   struct {
     att_view view;
     unsigned char *base;
@@ -69,15 +69,18 @@ static inline double case_value(att_case *c) {
 }
 
 static inline void *case_alloc(att_case *c, size_t bytes) {
-  assert_true(c->n_memory < 64);
+  if (c->n_memory == c->room)
+    c->memory = realloc(c->memory, (size_t)(c->room += 64) * sizeof *c->memory);
   void *memory = malloc(bytes ? bytes : 1);
-  assert_non_null(memory);
+  assert_true(c->memory && memory);
   return c->memory[c->n_memory++] = memory;
 }
 
 static inline void case_free(att_case *c) {
   for (int n = 0; n < c->n_memory; n++) free(c->memory[n]);
-  c->n_memory = c->n_outputs = 0;
+  free(c->memory);
+  c->memory = NULL;
+  c->n_memory = c->room = c->n_outputs = 0;
 }
 
 /* ---- views ---------------------------------------------------------------- */
