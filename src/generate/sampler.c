@@ -138,7 +138,7 @@ static double uniform_at(uint64_t seed, int64_t position) {
 /* Sets the share of every token that the filters drop to 0; gives what is left. */
 static double filter(att_sampler *s, int32_t best) {
   const att_sampler_options *o = &s->options;
-  bool ordered = o->top_k > 0 || o->top_p < 1;
+  bool ordered = (o->top_k > 0 && o->top_k < s->vocab) || o->top_p < 1;
   int32_t last = ordered ? att_sampler_last_kept(s) : 0;
   float least = (float)o->min_p * s->shares[best];
   double left = 0;

@@ -12,6 +12,7 @@
 
 #include "attend/archive.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "model/arch.h"
 #include "model/layer_name.h"
 
@@ -136,11 +137,15 @@ static att_status check_tie(const att_checkpoint *checkpoint) {
 
 /* ---- settings ---- */
 
+/* An id that the vocabulary lacks can never come, so it ends nothing. */
 static att_status add_end(att_checkpoint *out, const att_json_node *node, const char *where) {
-  if (node->type != ATT_JSON_NUMBER || !node->is_integer || node->integer < 0 ||
-      node->integer >= out->config.vocab)
-    return att_fail(ATT_CORRUPT, "%s: \"eos_token_id\" is no id below the vocabulary size %lld",
-                    where, (long long)out->config.vocab);
+  if (node->type != ATT_JSON_NUMBER || !node->is_integer)
+    return att_fail(ATT_CORRUPT, "%s: \"eos_token_id\" is neither an id nor a list of ids", where);
+  if (node->integer < 0 || node->integer >= out->config.vocab) {
+    att_log(out->runtime, ATT_LOG_WARNING, "%s: eos_token_id %lld is outside the vocabulary", where,
+            (long long)node->integer);
+    return ATT_OK;
+  }
   for (int i = 0; i < out->n_end_ids; i++)
     if (out->end_ids[i] == (int32_t)node->integer) return ATT_OK;
   if (out->n_end_ids == ATT_MAX_END_IDS)
