@@ -1,7 +1,7 @@
-/* Random calls of attention for tests. case_make() draws sizes where edges lie,
- * tensors in any layout (dimensions in any order, gaps, reversed, repeated) and
- * the features it is asked for. Every tensor has memory of exactly its extent;
- * gaps of inputs hold NaN, those of outputs a pattern that must survive. */
+/* Random calls of attention for tests. case_make() draws sizes where edges lie
+ * (or case_sizes, then other sizes, then case_build), tensors in any layout (dimensions in any
+ * order, gaps, reversed, repeated) and the features it is asked for. Every tensor has memory of
+ * exactly its extent; gaps of inputs hold NaN, those of outputs a pattern that must survive. */
 #ifndef ATT_TESTS_ATTENTION_CASE_H
 #define ATT_TESTS_ATTENTION_CASE_H
 
@@ -33,7 +33,8 @@ enum {
   CASE_ROWS = 1 << 16,   /* chosen rows */
   CASE_BLOCK_SIZES = 1 << 17,
   CASE_RESULTS = 1 << 18, /* weights, scores, column sums, entropy */
-  CASE_ALL = (1 << 19) - 1
+  CASE_REPEATS = 1 << 19, /* with a layout: strides of 0 in inputs */
+  CASE_ALL = (1 << 20) - 1
 };
 
 typedef struct att_case {
@@ -120,7 +121,7 @@ static inline void case_strides(att_case *c, att_view *view, bool repeats) {
   int64_t step = 1 + (case_chance(c, 30) ? case_below(c, 3) : 0);
   for (int n = 0; n < view->ndim; n++) {
     int d = order[n];
-    if (repeats && case_chance(c, 10)) {
+    if (repeats && c->features & CASE_REPEATS && case_chance(c, 12)) {
       view->stride[d] = 0;
       continue;
     }
@@ -350,10 +351,9 @@ static inline void case_choose_rows(att_case *c) {
   c->args.rows = rows;
 }
 
-static inline void case_make(att_case *c, uint64_t seed, unsigned features, att_dtype dtype) {
+static inline void case_sizes(att_case *c, uint64_t seed, unsigned features, att_dtype dtype) {
   *c = (att_case){.random = seed * 0x9e3779b97f4a7c15 + 1, .features = features, .dtype = dtype};
   for (int n = 0; n < 8; n++) test_random(&c->random);
-  att_sdpa_args_init(&c->args);
   bool packed = features & CASE_PACKED;
   c->b = packed ? 1 : 1 + case_below(c, 2);
   c->n_sequences = packed ? case_below(c, 4) : c->b;
@@ -361,24 +361,33 @@ static inline void case_make(att_case *c, uint64_t seed, unsigned features, att_
   c->t = case_size(c, 70), c->s = case_size(c, 300);
   c->d = 1 + case_below(c, 20), c->dv = case_chance(c, 50) ? c->d : 1 + case_below(c, 36);
   if (features & CASE_TREE && c->s < c->t) c->s = c->t + case_below(c, 20);
+}
+
+static inline void case_build(att_case *c) {
   const int64_t q[4] = {c->b, c->h, c->t, c->d}, k[4] = {c->b, c->g, c->s, c->d};
   const int64_t v[4] = {c->b, c->g, c->s, c->dv};
-  c->args.q = case_input(c, dtype, 4, q);
-  c->args.k = case_input(c, dtype, 4, k);
-  c->args.v = case_input(c, dtype, 4, v);
-  if (packed) {
+  att_sdpa_args_init(&c->args);
+  c->args.q = case_input(c, c->dtype, 4, q);
+  c->args.k = case_input(c, c->dtype, 4, k);
+  c->args.v = case_input(c, c->dtype, 4, v);
+  if (c->features & CASE_PACKED) {
     c->args.n_sequences = c->n_sequences;
     c->args.cu_q = case_packed(c, c->t);
     c->args.cu_k = case_packed(c, c->s);
   }
   case_mask(c);
   case_numbers_of_scores(c);
-  if (features & CASE_BLOCK_SIZES) {
+  if (c->features & CASE_BLOCK_SIZES) {
     c->args.block = 16 << case_below(c, 3);
     c->args.span = c->args.block * (1 + case_below(c, 4));
   }
-  if (features & CASE_ROWS && !packed) case_choose_rows(c);
-  case_results(c, features & CASE_RESULTS);
+  if (c->features & CASE_ROWS && !c->args.cu_q) case_choose_rows(c);
+  case_results(c, c->features & CASE_RESULTS);
+}
+
+static inline void case_make(att_case *c, uint64_t seed, unsigned features, att_dtype dtype) {
+  case_sizes(c, seed, features, dtype);
+  case_build(c);
 }
 
 static inline att_runtime *case_runtime(const char *target, int threads) {

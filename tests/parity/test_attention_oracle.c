@@ -45,7 +45,8 @@ static const att_dtype dtypes[] = {ATT_F32, ATT_F32, ATT_F16, ATT_BF16, ATT_F64}
 static void calls_with(unsigned features) {
   uint64_t seed = environment("ATT_SEED", 1), calls = environment("ATT_CALLS", 12);
   for (uint64_t n = 0; n < calls; n++)
-    one_call(seed + n, features | CASE_RESULTS | (n % 4 ? CASE_LAYOUT : 0), dtypes[n % 5]);
+    one_call(seed + n, features | CASE_RESULTS | (n % 4 ? CASE_LAYOUT | CASE_REPEATS : 0),
+             dtypes[n % 5]);
 }
 
 /* What fails, and the features that show it. */

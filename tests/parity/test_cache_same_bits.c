@@ -53,29 +53,20 @@ static void fill_with_nan(att_cache *cache) {
 
 static void cached_make(cached *x, uint64_t seed, att_dtype dtype) {
   unsigned never = CASE_PACKED | CASE_TREE | CASE_BLOCKS | CASE_DENSE | CASE_DOCUMENTS | CASE_BIAS |
-                   CASE_ROWS | CASE_DROPOUT | CASE_PREFIX | CASE_KEYS | CASE_RESULTS;
-  unsigned features = bits_features(seed, CASE_CAUSAL, never);
+                   CASE_ROWS | CASE_DROPOUT | CASE_PREFIX | CASE_KEYS;
+  unsigned features = bits_features(seed, CASE_CAUSAL | CASE_RESULTS, never);
   snprintf(x->label, sizeof x->label, "seed %llu, features 0x%x, cache of %s",
            (unsigned long long)seed, features, att_dtype_name(dtype));
-  case_make(&x->c, seed, features, ATT_F32);
-  case_free(&x->c); /* the sizes are what is wanted; queries and keys are as many here */
   att_case *c = &x->c;
+  case_sizes(c, seed, features, ATT_F32);
   if (seed % 8 == 0) c->t = 505 + case_below(c, 30), c->h = c->g; /* around a span */
   c->s = c->t;
-  const int64_t q[4] = {c->b, c->h, c->t, c->d}, k[4] = {c->b, c->g, c->s, c->d};
-  const int64_t v[4] = {c->b, c->g, c->s, c->dv};
-  att_sdpa_args_init(&c->args);
-  c->args.q = case_input(c, ATT_F32, 4, q);
-  c->args.k = case_input(c, ATT_F32, 4, k);
-  c->args.v = case_input(c, ATT_F32, 4, v);
+  case_build(c);
   round_to(&c->args.k, dtype);
   round_to(&c->args.v, dtype);
-  case_mask(c);
   c->args.mask.align = ATT_ALIGN_BOTTOM_RIGHT;
-  case_numbers_of_scores(c);
   c->args.block = seed % 2 ? 128 : 16;
   c->args.span = seed % 2 ? 512 : 32;
-  case_results(c, true);
 
   const att_cache_shape shape = {layers, c->b + 1, c->g, c->d, c->dv, c->t + 1, dtype};
   assert_ok(att_cache_create(&x->cache, one, &shape));
