@@ -14,7 +14,8 @@
  *
  * A row that sees no key gives exactly 0 and lse = -inf (with a sink: 0 and
  * lse = sink). A NaN in a live q, k or v reaches the output; whatever lies in
- * a masked-out key or value never does. Only exact -inf counts as masked.
+ * a masked-out key or value never does. A rule masks, and so does a bias of
+ * exactly -inf; a row of finite minima is an ordinary average.
  * The bits of the result are defined by docs/math/canonical_order.md and do
  * not depend on threads, batch, layout or target within a class.
  *

@@ -69,9 +69,13 @@ static void find_scores(const f64_row *r) {
     if (a->score_stage == ATT_SCORES_CAPPED) early = x;
     r->memory->early[j] = early;
     if (!seen) continue;
-    if (a->bias.data)
-      x += load_f64(&a->bias, r->b * p->bias_stride[0] + r->h * p->bias_stride[1] +
-                                  r->i * p->bias_stride[2] + (j + r->s->start) * p->bias_stride[3]);
+    if (a->bias.data) {
+      double bias =
+          load_f64(&a->bias, r->b * p->bias_stride[0] + r->h * p->bias_stride[1] +
+                                 r->i * p->bias_stride[2] + (j + r->s->start) * p->bias_stride[3]);
+      if (bias == -INFINITY) continue; /* hides the key, whatever its score */
+      x += bias;
+    }
     int64_t distance = query.position < j ? j - query.position : query.position - j;
     if (slope != 0.0) x -= slope * (double)distance;
     r->memory->scores[j] = x;

@@ -47,7 +47,7 @@ typedef struct att_pack {
 
 /* One block of online softmax (canonical_order.md, "blocks"). For each row r:
  *   x = scale * s; x = softcap * tanh(x / softcap); x += bias;
- *   x = fma(-slope[r], |position[r] - j|, x); hidden -> -inf
+ *   x = fma(-slope[r], |position[r] - j|, x); hidden or bias -inf -> -inf
  * then with mb the largest x, m' = max(m, mb), e = exp(x - m') (hidden: +0):
  *   factor = exp(m - m'), l = fma(l, factor, tree16(e)), s <- e.
  * A row without a visible key keeps m and l and gets factor 1. The first live

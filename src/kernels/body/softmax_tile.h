@@ -11,11 +11,16 @@ V_INLINE vf body_alibi(vf x, const att_softmax_tile *t, int64_t r, int64_t c) {
 }
 
 V_INLINE vf body_bias(vf x, const att_softmax_tile *t, int64_t r, int64_t c, int n) {
-  const float *bias = t->bias[r] + c * t->bias_col;
-  if (t->bias_col == 1) return v_add(x, v_load_n(bias, n));
+  const float *from = t->bias[r] + c * t->bias_col;
   float strided[VN] = {0};
-  for (int i = 0; i < n; i++) strided[i] = bias[i * t->bias_col];
-  return v_add(x, v_load(strided));
+  vf bias, hidden = v_set1(-INFINITY);
+  if (t->bias_col == 1) {
+    bias = v_load_n(from, n);
+  } else {
+    for (int i = 0; i < n; i++) strided[i] = from[i * t->bias_col];
+    bias = v_load(strided);
+  }
+  return v_select(v_eq(bias, hidden), hidden, v_add(x, bias)); /* even if x is NaN */
 }
 
 /* Which of the 16 columns from c on row r sees. */

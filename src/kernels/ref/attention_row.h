@@ -14,7 +14,11 @@ static float ref_score(const att_attention_row *a, int64_t j) {
   for (int64_t d = 0; d < a->d; d++) s = v_fma(a->q[d], a->k[j * a->k_row + d * a->k_col], s);
   s = a->scale * s;
   if (a->softcap < INFINITY) s = a->softcap * v_tanh(s / a->softcap);
-  if (a->bias) s = s + a->bias[j * a->bias_col];
+  if (a->bias) {
+    float bias = a->bias[j * a->bias_col];
+    if (bias == -INFINITY) return bias; /* hides the key, whatever its score */
+    s = s + bias;
+  }
   if (a->slope != 0.0f) {
     int64_t distance = a->position < j ? j - a->position : a->position - j;
     s = v_fma(-a->slope, (float)distance, s);

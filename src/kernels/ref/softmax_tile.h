@@ -10,7 +10,11 @@ static void ref_softmax_tile(const att_softmax_tile *t) {
                      (!t->visible || t->visible[r * t->visible_row + c]);
       float x = t->scale * s[c];
       if (t->softcap < INFINITY) x = t->softcap * v_tanh(x / t->softcap);
-      if (t->bias) x = x + t->bias[r][c * t->bias_col];
+      if (t->bias) {
+        float bias = t->bias[r][c * t->bias_col];
+        visible &= bias != -INFINITY;
+        x = x + bias;
+      }
       if (t->slope && t->slope[r] != 0.0f) {
         int64_t distance = t->position[r] - (t->first_key + c);
         x = v_fma(-t->slope[r], (float)(distance < 0 ? -distance : distance), x);
