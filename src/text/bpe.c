@@ -1,5 +1,6 @@
 /* Byte-pair encoding, the merging itself.
  *
+ * A long piece is first cut where no merge can reach across (bpe_joints.c).
  * Short pieces, nearly all there are, look through their few pairs for the
  * best one each time. Long ones keep the pairs in a heap, so that a megabyte
  * without a space costs n log n; symbols are linked, a merge makes the left
@@ -121,13 +122,37 @@ static att_status merge_long(att_job *job, const att_merges *merges, att_token *
   return ATT_OK;
 }
 
-att_status att_bpe_merge(att_job *job, const att_merges *merges, int64_t first) {
+static att_status merge_part(att_job *job, const att_merges *merges, att_token *tokens,
+                             int64_t *n) {
+  if (*n > SHORT_PIECE) return merge_long(job, merges, tokens, n);
+  merge_short(merges, tokens, n);
+  return ATT_OK;
+}
+
+/* Where the part that begins at `at` ends: no merge reaches across. */
+static int64_t part_end(const att_bpe *bpe, const att_token *tokens, int64_t at, int64_t n) {
+  for (at++; at < n; at++)
+    if (bpe->joints.mask > 0 &&
+        att_merges_find(&bpe->joints, tokens[at - 1].id, tokens[at].id).id < 0)
+      break;
+  return at;
+}
+
+att_status att_bpe_merge(att_job *job, const att_bpe *bpe, int64_t first) {
   att_token *tokens = (att_token *)job->tokens.items + first;
-  int64_t n = job->tokens.n - first;
-  if (n > SHORT_PIECE)
-    ATT_TRY(merge_long(job, merges, tokens, &n));
-  else
-    merge_short(merges, tokens, &n);
-  job->tokens.n = first + n;
+  int64_t n = job->tokens.n - first, kept = 0;
+  if (n <= SHORT_PIECE) {
+    merge_short(&bpe->merges, tokens, &n);
+    job->tokens.n = first + n;
+    return ATT_OK;
+  }
+  for (int64_t at = 0; at < n;) {
+    int64_t end = part_end(bpe, tokens, at, n), length = end - at;
+    ATT_TRY(merge_part(job, &bpe->merges, tokens + at, &length));
+    memmove(tokens + kept, tokens + at, (size_t)length * sizeof *tokens);
+    kept += length;
+    at = end;
+  }
+  job->tokens.n = first + kept;
   return ATT_OK;
 }

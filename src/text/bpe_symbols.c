@@ -41,7 +41,7 @@ static att_status encode_bytes(att_job *job, uint32_t begin, uint32_t end) {
     if (id < 0) return cannot_express(text + i, 1, att_text_origin(&job->text, i, i + 1).begin);
     tokens[job->tokens.n++] = (att_token){id, i, i + 1};
   }
-  return att_bpe_merge(job, &bpe->merges, first);
+  return att_bpe_merge(job, bpe, first);
 }
 
 const att_kind att_kind_byte_bpe = {"byte-bpe", encode_bytes};
@@ -115,7 +115,7 @@ static att_status encode_characters(att_job *job, uint32_t begin, uint32_t end) 
       unknown = true;
     }
   }
-  return att_bpe_merge(job, &bpe->merges, first);
+  return att_bpe_merge(job, bpe, first);
 }
 
 const att_kind att_kind_bpe = {"spm-bpe", encode_characters};

@@ -32,21 +32,25 @@ static att_status allocate(owned *o, int64_t n) {
   return ATT_OK;
 }
 
+static void put(att_encoding *e, int64_t i, att_token token, int32_t type, int8_t source) {
+  e->ids[i] = token.id;
+  e->begin[i] = token.begin;
+  e->end[i] = token.end;
+  e->types[i] = type;
+  e->source[i] = source;
+}
+
 static void fill(att_encoding *e, const att_token *tokens, const int64_t ends[2],
                  const att_template *around, bool with_added) {
   int64_t n = 0;
   for (int i = 0; i < around->n; i++) {
     const att_template_item *item = &around->items[i];
-    const att_token added = {item->id, 0, 0};
-    const att_token *from = item->id >= 0 ? &added : tokens + (item->source == 0 ? 0 : ends[0]);
-    int64_t count = item_length(item, ends, with_added);
-    for (int64_t k = 0; k < count; k++, n++) {
-      e->ids[n] = from[k].id;
-      e->begin[n] = from[k].begin;
-      e->end[n] = from[k].end;
-      e->types[n] = item->type;
-      e->source[n] = item->id >= 0 ? -1 : item->source;
-    }
+    int64_t count = item_length(item, ends, with_added), from = item->source == 0 ? 0 : ends[0];
+    for (int64_t k = 0; k < count; k++)
+      if (item->id >= 0)
+        put(e, n++, (att_token){item->id, 0, 0}, item->type, -1);
+      else
+        put(e, n++, tokens[from + k], item->type, item->source);
   }
 }
 

@@ -44,6 +44,8 @@ static att_status add_merge(att_hf *hf, att_bpe *bpe, const att_json_node *merge
   sides s = {0};
   int32_t left, right, result;
   ATT_TRY(read_sides(&s, hf, merge));
+  if (s.left_bytes == 0 || s.right_bytes == 0)
+    return att_hf_fail(hf, ATT_CORRUPT, merge, "a merge has an empty side");
   ATT_TRY(find_side(&left, hf, merge, s.left, s.left_bytes));
   ATT_TRY(find_side(&right, hf, merge, s.right, s.right_bytes));
   size_t prefix = strlen(bpe->prefix);
@@ -112,6 +114,7 @@ att_status att_hf_model_bpe(att_hf *hf, const att_json_node *node) {
     return att_hf_fail(hf, ATT_UNSUPPORTED, node,
                        "a byte-level BPE with a prefix or suffix of subwords");
   att_bpe_find_bytes(bpe, &hf->t->vocab, hf->byte_level, byte_fallback);
+  ATT_TRY(att_bpe_find_joints(bpe, &hf->t->arena, &hf->t->vocab));
   hf->t->kind = hf->byte_level ? &att_kind_byte_bpe : &att_kind_bpe;
   hf->t->model = bpe;
   return ATT_OK;

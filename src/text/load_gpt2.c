@@ -102,6 +102,7 @@ static att_status load(att_hf *hf, line merges, const char *merges_name) {
   *bpe = (att_bpe){.unknown = -1, .prefix = "", .suffix = ""};
   ATT_TRY(read_merges(hf, bpe, merges, merges_name));
   att_bpe_find_bytes(bpe, &t->vocab, true, false);
+  ATT_TRY(att_bpe_find_joints(bpe, &t->arena, &t->vocab));
   t->kind = &att_kind_byte_bpe;
   t->model = bpe;
   ATT_TRY(att_hf_decoder_byte_level(hf, root));

@@ -101,6 +101,7 @@ static att_status make_model(att_tokenizer *t) {
   for (int byte = 0; byte < 256; byte++)
     bpe->byte_ids[byte] = t->vocab.size >= BYTES_END ? BYTE_0 + byte : -1;
   ATT_TRY(att_merges_derive(&bpe->merges, &t->arena, &t->vocab));
+  ATT_TRY(att_bpe_find_joints(bpe, &t->arena, &t->vocab));
   t->kind = &att_kind_bpe;
   t->model = bpe;
   return ATT_OK;

@@ -37,6 +37,12 @@ att_merge att_merges_find(const att_merges *merges, int32_t left, int32_t right)
   return slot_of(merges, left, right)->merge;
 }
 
+bool att_merges_at(int32_t *left, int32_t *right, const att_merges *merges, uint64_t i) {
+  *left = merges->slots[i].left;
+  *right = merges->slots[i].right;
+  return merges->slots[i].merge.id >= 0;
+}
+
 typedef struct scored {
   float score;
   int32_t id;

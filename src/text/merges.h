@@ -25,6 +25,9 @@ void att_merges_add(att_merges *merges, int32_t left, int32_t right, att_merge m
 
 att_merge att_merges_find(const att_merges *merges, int32_t left, int32_t right);
 
+/* The pair in slot i = 0 … mask; false if the slot is empty. */
+bool att_merges_at(int32_t *left, int32_t *right, const att_merges *merges, uint64_t i);
+
 /* Every way to cut a piece into two pieces is a merge of that piece; pieces
  * with a higher score come first, equal scores share a rank. Special and byte
  * tokens do not take part. */

@@ -1,6 +1,7 @@
-/* Rewriting a text. New bytes that take the place of a character have its
- * origin; inserted ones have that of the character before them, or, at the very
- * start, an empty one. */
+/* Rewriting a text. The bytes of a character that is kept keep their origins,
+ * each its own; new bytes that take its place have the origin of all of it;
+ * inserted ones have that of the character before them, or, at the very start,
+ * an empty one. */
 #include "text/text.h"
 
 #include <string.h>
@@ -113,7 +114,10 @@ void att_rewrite_skip(att_rewrite *r) {
 }
 
 att_status att_rewrite_keep(att_rewrite *r) {
-  ATT_TRY(att_rewrite_put(r, r->text->bytes + r->at, r->length));
+  int64_t n = r->length, first = r->text->spare_origin.n;
+  ATT_TRY(att_rewrite_put(r, r->text->bytes + r->at, n));
+  att_origin *origins = (att_origin *)r->text->spare_origin.items + first;
+  for (int64_t i = 0; i < n; i++) origins[i] = att_text_origin(r->text, r->at + i, r->at + i + 1);
   att_rewrite_skip(r);
   return ATT_OK;
 }
