@@ -51,9 +51,9 @@ typedef struct att_pack {
  * then with mb the largest x, m' = max(m, mb), e = exp(x - m') (hidden: +0):
  *   factor = exp(m - m'), l = fma(l, factor, tree16(e)), s <- e.
  * A row without a visible key keeps m and l and gets factor 1. The first live
- * block of a row (m = -inf) has factor 1. A hidden key's e is -0, which adds
- * nothing but can be told from a visible one that underflowed to +0. Column c is
- * key first_key + c. */
+ * block of a row (m = -inf) has factor 1. A hidden key's e is +0; with
+ * `mark_hidden` -0, which can be told from a visible one that underflowed.
+ * Column c is key first_key + c. */
 typedef struct att_softmax_tile {
   float *s; /* in: products; out: e */
   int64_t s_row;
@@ -68,6 +68,7 @@ typedef struct att_softmax_tile {
   const int32_t *low, *high; /* [rows] visible columns low <= c < high; NULL: all */
   const uint8_t *visible;    /* or NULL: also visible[r * visible_row + c] != 0 */
   int64_t visible_row;
+  bool mark_hidden;
   const float *keep; /* dropout: e is multiplied by keep(r,c) after l; or NULL */
   int64_t keep_row;
   float *m, *l, *factor; /* [rows] */

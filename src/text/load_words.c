@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/line.h"
+#include "text/added.h"
 #include "text/decoder.h"
 #include "text/steps.h"
 #include "text/words.h"
@@ -45,8 +46,9 @@ bool att_is_words(const char *bytes, size_t n) {
 }
 
 static unsigned flags_of(line word) {
-  if (is(word, "</s>")) return ATT_TOKEN_SPECIAL | ATT_TOKEN_END;
-  return is(word, "<s>") || is(word, "<unk>") ? ATT_TOKEN_SPECIAL : 0;
+  if (is(word, "</s>")) return ATT_TOKEN_SPECIAL | ATT_TOKEN_ADDED | ATT_TOKEN_END;
+  bool special = is(word, "<s>") || is(word, "<unk>");
+  return special ? ATT_TOKEN_SPECIAL | ATT_TOKEN_ADDED : 0;
 }
 
 /* True if a text can hold the word as one piece. */
@@ -86,6 +88,22 @@ static att_status read_words(att_tokenizer *t, att_words *words, line rest, cons
   return ATT_OK;
 }
 
+/* The special words can be typed too, where the caller allows it. */
+static att_status add_special(att_tokenizer *t) {
+  enum { MOST = 3 };
+  void *memory;
+  ATT_TRY(att_arena_take(&memory, &t->arena, MOST, sizeof(att_added_token)));
+  att_added_token *tokens = memory;
+  int32_t n = 0;
+  for (int32_t id = 0; id < t->vocab.size; id++) {
+    const att_entry *entry = &t->vocab.entries[id];
+    if ((entry->flags & ATT_TOKEN_SPECIAL) == 0) continue;
+    tokens[n++] = (att_added_token){
+        .id = id, .content = entry->piece, .content_bytes = entry->piece_bytes, .special = true};
+  }
+  return n > 0 ? att_added_create(t, tokens, n) : ATT_OK;
+}
+
 static att_status set_steps(att_tokenizer *t) {
   static const att_step split[] = {{att_split_words, NULL}};
   static const att_decode_step set[] = {{&att_decode_words, NULL}};
@@ -93,6 +111,7 @@ static att_status set_steps(att_tokenizer *t) {
   t->n_pretokenizers = 1;
   t->decoders = set;
   t->n_decoders = 1;
+  ATT_TRY(add_special(t));
   t->bos = att_vocab_find(&t->vocab, ATT_BY_PIECE, "<s>", 3);
   if (t->bos < 0) return ATT_OK;
   void *memory;

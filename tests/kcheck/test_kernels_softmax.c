@@ -48,6 +48,7 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
       .high = high,
       .visible = round % 7 < 2 ? visible : NULL,
       .visible_row = row_stride,
+      .mark_hidden = round % 3 == 1,
       .keep = round % 6 == 3 ? keep.data : NULL,
       .keep_row = row_stride,
   };

@@ -70,7 +70,7 @@ static void some_pair_of_words_is_not_copied(void **state) {
 static void a_pair_at_a_random_place_is_not_copied_at_some_distance(void **state) {
   hand *h = *state;
   uint64_t seed = 0x5eed;
-  for (int i = 0; i < 200; i++) {
+  for (int i = 0; i < 80; i++) {
     int32_t first = hand_random_word(&seed, 0);
     int32_t second = i % 4 ? hand_random_word(&seed, 0) : first;
     int64_t place = i % 2 ? (int64_t)((test_random(&seed) >> 20) % (HAND_CONTEXT - 4)) : 0;

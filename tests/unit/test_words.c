@@ -64,6 +64,17 @@ static void spans_point_beside_their_words(void **state) {
   att_encoding_free(e);
 }
 
+static void a_typed_special_word_is_not_found_where_it_is_allowed(void **state) {
+  static const att_encode_options allowed = {.add_special = true, .parse_special = true};
+  static const int32_t ids[] = {BOS, THE, BOS, CAT};
+  att_encoding *e;
+  assert_ok(att_encode(&e, ((world *)*state)->tokenizer, "the<s> cat", 10, &allowed));
+  assert_int_equal(e->n, 4);
+  assert_memory_equal(e->ids, ids, sizeof ids);
+  assert_int_equal(e->begin[3], 7);
+  att_encoding_free(e);
+}
+
 static void a_missing_word_is_not_named_with_its_place_and_the_others(void **state) {
   const att_tokenizer *t = ((world *)*state)->tokenizer;
   static const struct {
@@ -206,6 +217,7 @@ int main(void) {
       cmocka_unit_test(words_and_marks_are_cut_in_the_wrong_places),
       cmocka_unit_test(case_makes_a_difference),
       cmocka_unit_test(spans_point_beside_their_words),
+      cmocka_unit_test(a_typed_special_word_is_not_found_where_it_is_allowed),
       cmocka_unit_test(a_missing_word_is_not_named_with_its_place_and_the_others),
       cmocka_unit_test(a_word_of_a_megabyte_overruns_something),
       cmocka_unit_test(decoded_text_has_odd_spaces),

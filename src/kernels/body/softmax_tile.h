@@ -33,10 +33,9 @@ V_INLINE vm body_visible(const att_softmax_tile *t, int64_t r, int64_t c, int n)
   return inside;
 }
 
-/* Final scores of row r in place; true if a key is live. `extras` and `masked`
- * are constants at each call, so that the plain case is a multiply and a max. */
-V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, const bool extras,
-                          const bool masked) {
+/* Final scores of row r in place; true if a key is live. `extras` is a constant
+ * at each call. */
+V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, const bool extras) {
   float *s = t->s + r * t->s_row;
   vf hidden = v_set1(-INFINITY), scale = v_set1(t->scale), top = hidden;
   for (int64_t c = 0; c < t->cols; c += VN) {
@@ -50,7 +49,7 @@ V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, 
       if (t->bias) x = body_bias(x, t, r, c, n);
       if (t->slope && t->slope[r] != 0.0f) x = body_alibi(x, t, r, c);
     }
-    if (masked) x = v_select(body_visible(t, r, c, n), x, hidden);
+    x = v_select(body_visible(t, r, c, n), x, hidden);
     top = v_max(top, x);
     v_store(s + c, x);
   }
@@ -61,15 +60,33 @@ V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, 
   return false;
 }
 
+/* The same where nothing is hidden and scale > 0: multiplying and rounding keep
+ * the order, so the largest product gives the largest score, and the scale can
+ * wait until the exponentials. */
+V_INLINE bool body_largest(const att_softmax_tile *t, int64_t r, float *largest) {
+  const float *s = t->s + r * t->s_row;
+  vf top = v_load(s);
+  top = v_max(v_set1(-INFINITY), top);
+  for (int64_t c = VN; c < t->cols; c += VN) top = v_max(top, v_load(s + c));
+  *largest = t->scale * v_max16(top);
+  if (*largest != -INFINITY) return true;
+  for (int64_t c = 0; c < t->cols; c++) /* NaN, or products of -inf */
+    if (s[c] != -INFINITY) return true;
+  return false;
+}
+
 /* Exponentials of row r in place, their sum into l. Columns past `cols` become
- * -0: they hold -inf after a masked pass. */
-V_INLINE void body_exponentials(const att_softmax_tile *t, int64_t r, float new_max, float factor) {
+ * zeros: they hold -inf after a masked pass. */
+V_INLINE void body_exponentials(const att_softmax_tile *t, int64_t r, float new_max, float factor,
+                                const bool scaled, const bool mark) {
   float *s = t->s + r * t->s_row;
-  vf m = v_set1(new_max), sum = v_set1(0.0f);
+  vf m = v_set1(new_max), sum = v_set1(0.0f), scale = v_set1(t->scale);
   vf hidden = v_set1(-INFINITY), zero = v_set1(-0.0f);
   for (int64_t c = 0; c < t->cols; c += VN) {
     vf x = v_load(s + c);
-    vf e = v_select(v_eq(x, hidden), zero, v_exp_le88(v_sub(x, m)));
+    if (!scaled) x = v_mul(scale, x);
+    vf e = v_exp_le88(v_sub(x, m));
+    if (mark) e = v_select(v_eq(x, hidden), zero, e);
     sum = v_add(sum, e);
     v_store(s + c, e);
   }
@@ -84,12 +101,13 @@ static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows
   float old_max[VN] = {0}, new_max[VN] = {0};
   bool live[VN], extras = t->softcap < INFINITY || t->bias || t->slope;
   bool masked = t->low || t->visible || t->cols % VN;
+  bool scaled = extras || masked || !(t->scale > 0.0f);
   for (int i = 0; i < rows; i++) {
     int64_t r = first + i;
     float largest;
-    live[i] = extras   ? body_scores(t, r, &largest, true, true)
-              : masked ? body_scores(t, r, &largest, false, true)
-                       : body_scores(t, r, &largest, false, false);
+    live[i] = extras   ? body_scores(t, r, &largest, true)
+              : scaled ? body_scores(t, r, &largest, false)
+                       : body_largest(t, r, &largest);
     old_max[i] = t->m[r];
     new_max[i] = old_max[i] < largest ? largest : old_max[i];
   }
@@ -101,10 +119,15 @@ static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows
   for (int i = 0; i < rows; i++) {
     int64_t r = first + i;
     t->factor[r] = live[i] ? factors[i] : 1.0f;
-    if (live[i])
-      body_exponentials(t, r, new_max[i], factors[i]);
+    if (!live[i])
+      for (int64_t c = 0; c < t->cols; c += VN)
+        v_store(t->s + r * t->s_row + c, v_set1(t->mark_hidden ? -0.0f : 0.0f));
+    else if (t->mark_hidden)
+      body_exponentials(t, r, new_max[i], factors[i], scaled, true);
+    else if (scaled)
+      body_exponentials(t, r, new_max[i], factors[i], true, false);
     else
-      for (int64_t c = 0; c < t->cols; c += VN) v_store(t->s + r * t->s_row + c, v_set1(-0.0f));
+      body_exponentials(t, r, new_max[i], factors[i], false, false);
   }
 }
 

@@ -11,26 +11,57 @@
 /* The row's address: base of its group of three, plus 0, 1 or 2 strides. */
 #define V_A(base, r) ((base)[(r) / 3] + ((r) % 3) * a_row)
 
+/* Where a block's chains begin: +0, or the old c, scaled if asked. */
+V_INLINE void body_product_begin(vf acc[V_TILE_ROWS][V_TILE_PANELS], const att_tile *t,
+                                 const float *c, int64_t row, const int R, const int P,
+                                 int64_t cols) {
+  const int64_t c_row = t->c_row;
+  const bool whole = cols >= P * VN;
+  for (int r = 0; r < R; r++)
+    for (int p = 0; p < P; p++)
+      acc[r][p] = !t->accumulate ? v_set1(0.0f)
+                  : whole || cols >= (p + 1) * VN
+                      ? v_load(c + r * c_row + p * VN)
+                      : v_load_n(c + r * c_row + p * VN, (int)cols - p * VN);
+  if (!t->accumulate || !t->scale) return;
+  for (int r = 0; r < R; r++)
+    for (int p = 0; p < P; p++) acc[r][p] = v_mul(acc[r][p], v_set1(t->scale[row + r]));
+}
+
+/* One row's last steps where there is a bias, a residual or a part of a panel. */
+V_INLINE void body_product_finish(vf x, const att_tile *t, float *c, int64_t row, int64_t n,
+                                  int lanes) {
+  if (t->bias) x = v_add(x, v_load_n(t->bias + n, lanes));
+  if (t->residual) x = v_add(x, v_load_n(t->residual + row * t->residual_row + n, lanes));
+  v_store_n(c, x, lanes);
+}
+
+V_INLINE void body_product_end(vf acc[V_TILE_ROWS][V_TILE_PANELS], const att_tile *t, float *c,
+                               int64_t row, int64_t panel, const int R, const int P, int64_t cols) {
+  const int64_t c_row = t->c_row;
+  if (!t->bias && !t->residual && cols >= P * VN) {
+    for (int r = 0; r < R; r++)
+      for (int p = 0; p < P; p++) v_store(c + r * c_row + p * VN, acc[r][p]);
+    return;
+  }
+  for (int p = 0; p < P; p++) {
+    int lanes = cols - p * VN < VN ? (int)(cols - p * VN) : VN;
+    for (int r = 0; r < R; r++)
+      body_product_finish(acc[r][p], t, c + r * c_row + p * VN, row + r, (panel + p) * VN, lanes);
+  }
+}
+
 V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                  const int P, int64_t cols) {
   vf acc[V_TILE_ROWS][V_TILE_PANELS];
-  const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, b_panel = t->b_panel;
+  const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, b_panel = t->b_panel, k = t->k;
   const float *a[(V_TILE_ROWS + 2) / 3];
   const float *b = t->b + panel * b_panel;
   float *c = t->c + row * t->c_row + panel * VN;
 
   for (int g = 0; g < (R + 2) / 3; g++) a[g] = t->a + (row + 3 * g) * a_row;
-  for (int r = 0; r < R; r++)
-    for (int p = 0; p < P; p++)
-      acc[r][p] = !t->accumulate         ? v_set1(0.0f)
-                  : cols >= (p + 1) * VN ? v_load(c + r * t->c_row + p * VN)
-                                         : v_load_n(c + r * t->c_row + p * VN, (int)cols - p * VN);
-
-  if (t->accumulate && t->scale)
-    for (int r = 0; r < R; r++)
-      for (int p = 0; p < P; p++) acc[r][p] = v_mul(acc[r][p], v_set1(t->scale[row + r]));
-
-  for (int64_t j = 0; j < t->k; j++) {
+  body_product_begin(acc, t, c, row, R, P, cols);
+  for (int64_t j = 0; j < k; j++) {
     vf column[V_TILE_PANELS];
     for (int p = 0; p < P; p++) column[p] = v_load(b + p * b_panel);
     for (int r = 0; r < R; r++) {
@@ -40,25 +71,7 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
     for (int g = 0; g < (R + 2) / 3; g++) a[g] += a_k;
     b += b_k;
   }
-
-  for (int r = 0; r < R; r++) {
-    for (int p = 0; p < P; p++) {
-      int64_t n = (panel + p) * VN, left = cols - p * VN;
-      float *to = c + r * t->c_row + p * VN;
-      if (left >= VN) {
-        if (t->bias) acc[r][p] = v_add(acc[r][p], v_load(t->bias + n));
-        if (t->residual)
-          acc[r][p] = v_add(acc[r][p], v_load(t->residual + (row + r) * t->residual_row + n));
-        v_store(to, acc[r][p]);
-      } else {
-        if (t->bias) acc[r][p] = v_add(acc[r][p], v_load_n(t->bias + n, (int)left));
-        if (t->residual)
-          acc[r][p] =
-              v_add(acc[r][p], v_load_n(t->residual + (row + r) * t->residual_row + n, (int)left));
-        v_store_n(to, acc[r][p], (int)left);
-      }
-    }
-  }
+  body_product_end(acc, t, c, row, panel, R, P, cols);
 }
 
 /* Some rows of P panels: full blocks, then halves of what is left. */

@@ -3,7 +3,7 @@
 
 static void ref_softmax_tile(const att_softmax_tile *t) {
   for (int64_t r = 0; r < t->rows; r++) {
-    float *s = t->s + r * t->s_row;
+    float *s = t->s + r * t->s_row, hidden = t->mark_hidden ? -0.0f : 0.0f;
     bool live = false;
     for (int64_t c = 0; c < t->cols; c++) {
       bool visible = (!t->low || (c >= t->low[r] && c < t->high[r])) &&
@@ -24,13 +24,13 @@ static void ref_softmax_tile(const att_softmax_tile *t) {
     }
     t->factor[r] = 1.0f;
     if (!live) {
-      for (int64_t c = 0; c < t->cols; c++) s[c] = -0.0f;
+      for (int64_t c = 0; c < t->cols; c++) s[c] = hidden;
       continue;
     }
     float block_max = ref_max(s, t->cols);
     float new_max = t->m[r] < block_max ? block_max : t->m[r];
     if (t->m[r] != -INFINITY) t->factor[r] = v_exp(t->m[r] - new_max);
-    for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] == -INFINITY ? -0.0f : v_exp(s[c] - new_max);
+    for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] == -INFINITY ? hidden : v_exp(s[c] - new_max);
     t->l[r] = v_fma(t->l[r], t->factor[r], ref_sum(s, t->cols));
     t->m[r] = new_max;
     if (t->keep)
