@@ -46,14 +46,23 @@ static bool wanted(const bench_case *what) {
   return strcmp(only, "plain") == 0 ? !what->features[0] : strstr(what->features, only) != NULL;
 }
 
+/* "H32 G8 D128 T2048 causal f16 window": what is usual is left out. */
 static void row_name(char *out, size_t bytes, const bench_row *r) {
   const bench_case *w = &r->what;
-  if (w->m)
+  if (w->m) {
     snprintf(out, bytes, "%lld x %lld x %lld", (long long)w->m, (long long)w->n, (long long)w->k);
-  else
-    snprintf(out, bytes, "B%lld H%lld G%lld D%lld Dv%lld T%lld S%lld %s%s %s", (long long)w->b,
-             (long long)w->h, (long long)w->g, (long long)w->d, (long long)w->dv, (long long)w->t,
-             (long long)w->s, w->causal ? "causal " : "", att_dtype_name(w->dtype), w->features);
+    return;
+  }
+  int n = 0;
+  if (w->b > 1) n += snprintf(out + n, bytes - (size_t)n, "B%lld ", (long long)w->b);
+  n += snprintf(out + n, bytes - (size_t)n, "H%lld ", (long long)w->h);
+  if (w->g != w->h) n += snprintf(out + n, bytes - (size_t)n, "G%lld ", (long long)w->g);
+  n += snprintf(out + n, bytes - (size_t)n, "D%lld ", (long long)w->d);
+  if (w->dv != w->d) n += snprintf(out + n, bytes - (size_t)n, "Dv%lld ", (long long)w->dv);
+  n += snprintf(out + n, bytes - (size_t)n, "T%lld ", (long long)w->t);
+  if (w->s != w->t) n += snprintf(out + n, bytes - (size_t)n, "S%lld ", (long long)w->s);
+  if (w->causal && w->t > 1) n += snprintf(out + n, bytes - (size_t)n, "causal ");
+  snprintf(out + n, bytes - (size_t)n, "%s %s", att_dtype_name(w->dtype), w->features);
 }
 
 static void row_json(json *j, const bench_row *r) {

@@ -5,8 +5,9 @@
 #include "attention/tiles.h"
 #include "kv/cache.h"
 
-/* Values are packed for this many rows or more; fewer read them as they lie. */
-#define PACK_VALUES_ROWS 16
+/* Values are packed, and 16-bit numbers widened, once for this many rows or
+ * more; fewer read them as they lie. */
+#define PACK_ROWS 16
 
 static void pack(const att_kernels *kernels, float *to, const void *from, int64_t skip,
                  att_dtype dtype, const att_pack *how) {
@@ -21,8 +22,7 @@ static void pack(const att_kernels *kernels, float *to, const void *from, int64_
 static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_t row, int64_t col,
                         int64_t n) {
   const att_problem *p = w->problem;
-  bool usable = p->dtype == ATT_F32 && col == 1 && p->dv % ATT_LANES == 0;
-  if (usable && w->rows < PACK_VALUES_ROWS) {
+  if (w->rows < PACK_ROWS && p->dtype == ATT_F32 && col == 1 && p->dv % ATT_LANES == 0) {
     w->v = (const float *)from + skip;
     w->v_row = row;
     w->v_panel = ATT_LANES;
@@ -61,17 +61,42 @@ static void load_cached_keys(att_tile_work *w, const void *keys, int64_t first, 
   }
 }
 
+/* Few rows over a 16-bit cache: the kernel widens while it reads. */
+static bool use_cache_as_it_is(att_tile_work *w, const void *keys, const void *values, int64_t at) {
+  const att_problem *p = w->problem;
+  if (w->rows >= PACK_ROWS || at % ATT_LANES || p->dv % ATT_LANES || p->dtype == ATT_F32)
+    return false;
+  w->element = 2;
+  w->product = p->dtype == ATT_F16 ? w->kernels->tile_product_f16 : w->kernels->tile_product_bf16;
+  w->k = (const uint16_t *)keys + at * p->d;
+  w->k_panel = p->d * ATT_LANES;
+  w->v = (const uint16_t *)values + at * p->dv;
+  w->v_row = p->dv;
+  w->v_panel = ATT_LANES;
+  return true;
+}
+
+static void load_cache_span(att_tile_work *w, int64_t at, int64_t n) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  int64_t sequence = a->cache_sequences ? a->cache_sequences[w->b] : w->b;
+  const void *keys = att_cache_keys(a->cache, a->cache_layer, sequence, w->kv_head);
+  const void *values = att_cache_values(a->cache, a->cache_layer, sequence, w->kv_head);
+  if (use_cache_as_it_is(w, keys, values, at)) return;
+  load_cached_keys(w, keys, at, n);
+  load_values(w, values, at * p->dv, p->dv, 1, n);
+}
+
 void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
   int64_t n = end - first, at = w->sequence.k_first + first;
   w->span_first = first;
   w->span_end = end;
+  w->element = sizeof(float);
+  w->product = w->kernels->tile_product;
   if (a->cache) {
-    int64_t sequence = a->cache_sequences ? a->cache_sequences[w->b] : w->b;
-    load_cached_keys(w, att_cache_keys(a->cache, a->cache_layer, sequence, w->kv_head), at, n);
-    load_values(w, att_cache_values(a->cache, a->cache_layer, sequence, w->kv_head), at * p->dv,
-                p->dv, 1, n);
+    load_cache_span(w, at, n);
     return;
   }
   att_pack how = {.n = n,
@@ -215,13 +240,13 @@ void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix) {
       while (j + run.k < mix->k && !is_hidden(w, mix, r, j + run.k)) run.k++;
       if (run.k == 0) continue;
       run.a = mix->a + r * mix->a_row + j;
-      run.b = mix->b + j * mix->b_k;
-      w->kernels->tile_product(&run);
+      run.b = (const unsigned char *)mix->b + j * mix->b_k * w->element;
+      w->product(&run);
       run.scale = NULL;
     }
     if (run.scale) { /* every visible key was dropped: the factor alone */
       run.k = 0;
-      w->kernels->tile_product(&run);
+      w->product(&run);
     }
   }
 }

@@ -19,6 +19,10 @@
 
 #include "base/threads.h"
 
+static const void *at_element(const att_tile_work *w, const void *base, int64_t index) {
+  return (const unsigned char *)base + index * w->element;
+}
+
 /* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
  * keys first … end-1 of one block. */
 static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows, int64_t first,
@@ -36,14 +40,14 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .a = w->q + row * p->d,
       .a_row = p->d,
       .a_k = 1,
-      .b = w->k + (first - w->span_first) / ATT_LANES * w->k_panel,
+      .b = at_element(w, w->k, (first - w->span_first) / ATT_LANES * w->k_panel),
       .b_panel = w->k_panel,
       .b_k = ATT_LANES,
       .rows = rows,
       .cols = end - first,
       .k = p->d,
   };
-  w->kernels->tile_product(&product);
+  w->product(&product);
 
   att_softmax_tile softmax = {
       .s = w->s,
@@ -76,7 +80,7 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .a = w->s,
       .a_row = p->block,
       .a_k = 1,
-      .b = w->v + (first - w->span_first) * w->v_row,
+      .b = at_element(w, w->v, (first - w->span_first) * w->v_row),
       .b_panel = w->v_panel,
       .b_k = w->v_row,
       .rows = rows,
@@ -88,7 +92,7 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
   if (careful)
     att_tile_mix_visible(w, &mix);
   else
-    w->kernels->tile_product(&mix);
+    w->product(&mix);
 }
 
 static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool careful) {

@@ -35,7 +35,9 @@ typedef struct att_tile_work {
   float *slopes, *sinks;  /* [chunk] or NULL */
   float *m, *l, *lse, *o; /* [chunk], o [chunk, Dv]: totals */
 
-  const float *k, *v; /* the span's keys in panels; its values */
+  const void *k, *v; /* the span's keys in panels; its values */
+  int64_t element;   /* bytes of their elements: 4, or 2 as a cache holds them */
+  void (*product)(const att_tile *tile); /* the kernel that reads them */
   int64_t k_panel, v_row, v_panel;
   int64_t span_first, span_end;
   float *k_store, *v_store; /* packed here unless usable as they lie */

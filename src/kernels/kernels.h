@@ -26,8 +26,8 @@ typedef struct att_tile {
   int64_t c_row;
   const float *a;
   int64_t a_row, a_k;
-  const float *b;
-  int64_t b_panel, b_k;
+  const void *b;        /* f32, or what the kernel's name says */
+  int64_t b_panel, b_k; /* in elements */
   int64_t rows, cols, k;
   bool accumulate;
   const float *scale;    /* [rows] or NULL; with accumulate */

@@ -5,9 +5,16 @@
 #include "base/dtype.h"
 
 typedef struct product_case {
+  int kind; /* of B: 0 f32, 1 f16, 2 bf16 */
   int64_t rows, cols, k;
   bool accumulate, scaled, bias, residual, feature_major;
 } product_case;
+
+static void run_product(const att_kernels *table, int kind, const att_tile *tile) {
+  if (kind == 0) table->tile_product(tile);
+  if (kind == 1) table->tile_product_f16(tile);
+  if (kind == 2) table->tile_product_bf16(tile);
+}
 
 static void check_product(const candidate *c, att_rng *rng, const product_case *p) {
   int64_t panels = (p->cols + 15) / 16, padded = panels * 16, c_row = p->cols + 3;
@@ -26,7 +33,7 @@ static void check_product(const candidate *c, att_rng *rng, const product_case *
       .a = a.data,
       .a_row = p->feature_major ? 1 : p->k,
       .a_k = p->feature_major ? p->rows : 1,
-      .b = b.data,
+      .b = (const char *)b.data + (p->kind ? b.count * 2 : 0), /* ends at the page too */
       .b_panel = 16 * p->k,
       .b_k = 16,
       .rows = p->rows,
@@ -39,13 +46,14 @@ static void check_product(const candidate *c, att_rng *rng, const product_case *
       .residual_row = p->cols,
   };
   tile.c = y.data;
-  c->table.tile_product(&tile);
+  run_product(&c->table, p->kind, &tile);
   tile.c = z.data;
-  c->plain.tile_product(&tile);
-  kcheck_same(c, "tile_product", y, z,
-              "rows %lld, cols %lld, k %lld, accumulate %d, scaled %d, bias %d, residual %d\n",
-              (long long)p->rows, (long long)p->cols, (long long)p->k, p->accumulate, p->scaled,
-              p->bias, p->residual);
+  run_product(&c->plain, p->kind, &tile);
+  kcheck_same(
+      c, "tile_product", y, z,
+      "kind %d, rows %lld, cols %lld, k %lld, accumulate %d, scaled %d, bias %d, residual %d\n",
+      p->kind, (long long)p->rows, (long long)p->cols, (long long)p->k, p->accumulate, p->scaled,
+      p->bias, p->residual);
   guarded *all[] = {&a, &b, &bias, &residual, &scale, &y, &z};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) guarded_free(all[i]);
 }
@@ -60,6 +68,7 @@ static void products_differ_in_a_bit(void **state) {
     for (int64_t rows = 1; rows <= 27; rows++) { /* every remainder of 6 and 12 rows */
       for (int round = 0; round < 6; round++) {
         product_case p = {
+            .kind = round % 3,
             .rows = rows,
             .cols = 1 + att_rng_below(&rng, 70),
             .k = att_rng_below(&rng, 50),
@@ -104,7 +113,7 @@ static void cutting_k_changes_a_bit(void **state) {
     tile.k = cut;
     all[i].table.tile_product(&tile);
     tile.a += cut;
-    tile.b += 16 * cut;
+    tile.b = b.data + 16 * cut;
     tile.k = k - cut;
     tile.accumulate = true;
     all[i].table.tile_product(&tile);

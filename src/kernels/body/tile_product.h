@@ -51,60 +51,79 @@ V_INLINE void body_product_end(vf acc[V_TILE_ROWS][V_TILE_PANELS], const att_til
   }
 }
 
+/* 16 columns of B at element `at`. `kind` is a constant: 0 f32, 1 f16, 2 bf16. */
+V_INLINE vf body_product_column(const void *b, int64_t at, const int kind) {
+  if (kind == 1) return v_load_f16((const uint16_t *)b + at);
+  if (kind == 2) return v_load_bf16((const uint16_t *)b + at);
+  return v_load((const float *)b + at);
+}
+
 V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
-                                 const int P, int64_t cols) {
+                                 const int P, int64_t cols, const int kind) {
   vf acc[V_TILE_ROWS][V_TILE_PANELS];
   const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, b_panel = t->b_panel, k = t->k;
   const float *a[(V_TILE_ROWS + 2) / 3];
-  const float *b = t->b + panel * b_panel;
+  const unsigned char *b = (const unsigned char *)t->b + panel * b_panel * (kind ? 2 : 4);
   float *c = t->c + row * t->c_row + panel * VN;
 
   for (int g = 0; g < (R + 2) / 3; g++) a[g] = t->a + (row + 3 * g) * a_row;
   body_product_begin(acc, t, c, row, R, P, cols);
   for (int64_t j = 0; j < k; j++) {
     vf column[V_TILE_PANELS];
-    for (int p = 0; p < P; p++) column[p] = v_load(b + p * b_panel);
+    for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
     for (int r = 0; r < R; r++) {
       vf x = v_set1(*V_A(a, r));
       for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
     }
     for (int g = 0; g < (R + 2) / 3; g++) a[g] += a_k;
-    b += b_k;
+    b += b_k * (kind ? 2 : 4);
   }
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }
 
 /* Some rows of P panels: full blocks, then halves of what is left. */
-#define V_PRODUCT_ROWS(P)                                                                          \
-  static void body_product_rows_##P(const att_tile *t, int64_t panel, int64_t cols) {              \
+#define V_PRODUCT_ROWS(P, kind)                                                                    \
+  static void body_product_rows_##P##_##kind(const att_tile *t, int64_t panel, int64_t cols) {     \
     int64_t row = 0;                                                                               \
     for (; row + V_TILE_ROWS <= t->rows; row += V_TILE_ROWS)                                       \
-      body_product_block(t, row, panel, V_TILE_ROWS, P, cols);                                     \
+      body_product_block(t, row, panel, V_TILE_ROWS, P, cols, kind);                               \
     if (V_TILE_ROWS > 8 && row + 8 <= t->rows) {                                                   \
-      body_product_block(t, row, panel, V_TILE_ROWS > 8 ? 8 : 1, P, cols);                         \
+      body_product_block(t, row, panel, V_TILE_ROWS > 8 ? 8 : 1, P, cols, kind);                   \
       row += 8;                                                                                    \
     }                                                                                              \
     if (V_TILE_ROWS > 4 && row + 4 <= t->rows) {                                                   \
-      body_product_block(t, row, panel, V_TILE_ROWS > 4 ? 4 : 1, P, cols);                         \
+      body_product_block(t, row, panel, V_TILE_ROWS > 4 ? 4 : 1, P, cols, kind);                   \
       row += 4;                                                                                    \
     }                                                                                              \
     if (row + 2 <= t->rows) {                                                                      \
-      body_product_block(t, row, panel, 2, P, cols);                                               \
+      body_product_block(t, row, panel, 2, P, cols, kind);                                         \
       row += 2;                                                                                    \
     }                                                                                              \
-    if (row < t->rows) body_product_block(t, row, panel, 1, P, cols);                              \
+    if (row < t->rows) body_product_block(t, row, panel, 1, P, cols, kind);                        \
   }
-V_PRODUCT_ROWS(1)
-#if V_TILE_PANELS > 1
-V_PRODUCT_ROWS(2)
-#endif
-#undef V_PRODUCT_ROWS
 
-static void body_tile_product(const att_tile *t) {
-  int64_t panels = (t->cols + VN - 1) / VN, panel = 0;
 #if V_TILE_PANELS > 1
-  for (; panel + 2 <= panels; panel += 2) body_product_rows_2(t, panel, t->cols - panel * VN);
+#define V_PRODUCT_PAIRS(kind)                                                                      \
+  for (; panel + 2 <= panels; panel += 2)                                                          \
+    body_product_rows_2_##kind(t, panel, t->cols - panel * VN);
+#define V_PRODUCT_BOTH(kind) V_PRODUCT_ROWS(1, kind) V_PRODUCT_ROWS(2, kind)
+#else
+#define V_PRODUCT_PAIRS(kind)
+#define V_PRODUCT_BOTH(kind) V_PRODUCT_ROWS(1, kind)
 #endif
-  for (; panel < panels; panel++) body_product_rows_1(t, panel, t->cols - panel * VN);
-}
+
+#define V_PRODUCT(name, kind)                                                                      \
+  V_PRODUCT_BOTH(kind)                                                                             \
+  static void name(const att_tile *t) {                                                            \
+    int64_t panels = (t->cols + VN - 1) / VN, panel = 0;                                           \
+    V_PRODUCT_PAIRS(kind)                                                                          \
+    for (; panel < panels; panel++) body_product_rows_1_##kind(t, panel, t->cols - panel * VN);    \
+  }
+V_PRODUCT(body_tile_product, 0)
+V_PRODUCT(body_tile_product_f16, 1)
+V_PRODUCT(body_tile_product_bf16, 2)
+#undef V_PRODUCT
+#undef V_PRODUCT_BOTH
+#undef V_PRODUCT_PAIRS
+#undef V_PRODUCT_ROWS
 #undef V_A
