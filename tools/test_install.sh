@@ -1,0 +1,49 @@
+#!/bin/bash
+# Installs a build into an empty folder and uses it as a stranger would: each
+# program of examples/ is compiled with a plain compiler and pkg-config, against
+# the shared and the static libraries, and must print what its .txt says.
+# test_install.sh [BUILD]; ends with the number of cases.
+cd "$(dirname "$0")/.." || exit 2
+prefix=$(mktemp -d)
+trap 'rm -rf "$prefix"' EXIT
+passed=0 failed=0
+cmake --install "${1:-build/release}" --prefix "$prefix" >/dev/null || exit 1
+export PKG_CONFIG_PATH LD_LIBRARY_PATH
+PKG_CONFIG_PATH=$(dirname "$(find "$prefix" -name attend.pc)")
+LD_LIBRARY_PATH=$(dirname "$PKG_CONFIG_PATH")
+
+# verdict NAME COMMAND…: counts a case that succeeds or fails.
+verdict() {
+  local name=$1
+  shift
+  if "$@"; then
+    passed=$((passed + 1))
+  else
+    failed=$((failed + 1))
+    echo "FAIL $name"
+  fi
+}
+
+# example SOURCE NAME FLAGS…: compiles, runs, compares.
+example() {
+  local source=$1 name="$2 $(basename "$1")"
+  shift 2
+  verdict "$name" eval '${CC:-cc} -std=c17 -Wall -Wextra -Werror "$source" -o "$prefix/a" "$@" &&
+    "$prefix/a" | diff "${source%.c}.txt" -'
+}
+
+for source in examples/*.c; do
+  package=attend
+  grep -q 'libs attend-model' "$source" && package=attend-model
+  example "$source" shared $(pkg-config --cflags --libs $package)
+  example "$source" static $(pkg-config --cflags $package) \
+    $(pkg-config --static --libs $package | sed "s|-l\(attend[a-z-]*\)|$LD_LIBRARY_PATH/lib\1.a|g")
+done
+verdict "the program runs" eval '"$prefix/bin/attend" --help >/dev/null'
+for header in "$prefix"/include/attend/*.h; do
+  verdict "$(basename "$header") as C++" eval \
+    'echo "#include <attend/$(basename "$header")>" | ${CXX:-c++} -I"$prefix/include" -fsyntax-only -x c++ -'
+done
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ $failed = 0 ]
