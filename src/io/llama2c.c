@@ -123,26 +123,27 @@ static att_status place_tensors(att_llama2c *f, const layout *lay, const char *p
   }
   if (!fits) return att_fail(ATT_CORRUPT, "%s: the sizes in its header overflow", path);
   if ((uint64_t)end != f->file.bytes)
-    return att_fail(ATT_CORRUPT, "%s: has %zu bytes, but its header implies %lld", path,
+    return att_fail(ATT_CORRUPT,
+                    "%s: has %zu bytes, but as a llama2.c checkpoint it would have %lld", path,
                     f->file.bytes, (long long)end);
   return ATT_OK;
 }
 
-static att_status read_all(att_llama2c *f, const char *path) {
+att_status att_llama2c_read(att_llama2c *out, att_file file, const char *name) {
+  att_llama2c f = {.file = file};
   const layout *lay;
-  ATT_TRY(read_header(f, &lay, path));
-  ATT_TRY(check_header(f, path));
-  return place_tensors(f, lay, path);
+  ATT_TRY(read_header(&f, &lay, name));
+  ATT_TRY(check_header(&f, name));
+  ATT_TRY(place_tensors(&f, lay, name));
+  *out = f;
+  return ATT_OK;
 }
 
 att_status att_llama2c_open(att_llama2c *out, const char *path) {
-  att_llama2c f = {0};
-  ATT_TRY(att_file_map(&f.file, path));
-  att_status status = read_all(&f, path);
-  if (status == ATT_OK)
-    *out = f;
-  else
-    att_file_unmap(&f.file);
+  att_file file;
+  ATT_TRY(att_file_map(&file, path));
+  att_status status = att_llama2c_read(out, file, path);
+  if (status != ATT_OK) att_file_unmap(&file);
   return status;
 }
 

@@ -41,6 +41,10 @@ typedef struct att_llama2c {
 /* Maps the file and checks all it says. NOT_FOUND, IO, CORRUPT, UNSUPPORTED;
  * the message has the path, the field and its value. */
 att_status att_llama2c_open(att_llama2c *out, const char *path);
+
+/* The same for a file that is mapped already, or bytes in memory; `name` begins
+ * the message. The file is taken over on success only. */
+att_status att_llama2c_read(att_llama2c *out, att_file file, const char *name);
 void att_llama2c_close(att_llama2c *file);
 
 /* The tensor (of one layer, if it is stored per layer), f32 [rows, columns],

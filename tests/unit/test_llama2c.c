@@ -149,7 +149,8 @@ static void test_a_wrong_size_is_told_with_both_numbers(void **state) {
   for (int64_t extra = -1; extra <= 1; extra += 2) {
     size_t bytes = write_v0(p.path, &usual, true, extra);
     assert_status(ATT_CORRUPT, att_llama2c_open(&f, p.path));
-    snprintf(expected, sizeof expected, "has %zu bytes, but its header implies %zu", bytes, right);
+    snprintf(expected, sizeof expected,
+             "has %zu bytes, but as a llama2.c checkpoint it would have %zu", bytes, right);
     assert_message_has(expected);
     assert_message_has(p.path);
   }
