@@ -13,7 +13,7 @@
 #include "base/dtype.h"
 #include "inspect/capture_pairs.h"
 #include "inspect/match.h"
-#include "inspect/site.h"
+#include "inspect/selection.h"
 #include "kernels/kernels.h"
 
 typedef struct captured {
@@ -38,61 +38,6 @@ struct att_capture {
   att_sdpa_plan *plans[ATT_PAIR_COUNT];
 };
 
-/* ---- what is selected ---- */
-
-/* One comma-separated pattern of a selection; the text moves past it. */
-static bool next_pattern(const char **text, const char **pattern, size_t *bytes) {
-  while (**text == ',' || **text == ' ') (*text)++;
-  if (!**text) return false;
-  *pattern = *text;
-  *bytes = strcspn(*text, ", ");
-  *text += *bytes;
-  return true;
-}
-
-static bool is_selected(const char *select, const char *name) {
-  const char *pattern;
-  size_t bytes;
-  while (next_pattern(&select, &pattern, &bytes))
-    if (att_glob(pattern, bytes, name)) return true;
-  return false;
-}
-
-/* ---- naming what does not exist ---- */
-
-typedef struct looking {
-  att_nearest nearest;
-  bool found;
-} looking;
-
-static bool look(const char *name, att_site site, int64_t layer, void *context) {
-  (void)site, (void)layer;
-  looking *l = context;
-  l->found = l->found || att_glob(l->nearest.text, l->nearest.bytes, name);
-  att_nearest_offer(&l->nearest, name);
-  return !l->found;
-}
-
-static att_status unknown(const att_nearest *nearest) {
-  char near[200];
-  att_nearest_list(near, sizeof near, nearest);
-  return att_fail(ATT_NOT_FOUND, "no site is called %.*s; nearest: %s", (int)nearest->bytes,
-                  nearest->text, near);
-}
-
-static att_status check_selection(const att_config *config, const char *select) {
-  const char *pattern;
-  size_t bytes;
-  bool any = false;
-  while (next_pattern(&select, &pattern, &bytes)) {
-    looking l = {.nearest = {.text = pattern, .bytes = bytes}};
-    att_site_each(config, look, &l);
-    if (!l.found) return unknown(&l.nearest);
-    any = true;
-  }
-  return any ? ATT_OK : att_fail(ATT_BAD_ARGUMENT, "select names no site");
-}
-
 /* ---- creation ---- */
 
 typedef struct choosing {
@@ -106,7 +51,7 @@ typedef struct choosing {
 
 static bool choose(const char *name, att_site site, int64_t layer, void *context) {
   choosing *c = context;
-  if (!is_selected(c->select, name)) return true;
+  if (!att_selection_has(c->select, name)) return true;
   captured t = {.site = site, .layer = layer};
   memcpy(t.name, name, strlen(name) + 1);
   t.ndim = att_site_row(t.row, c->config, site);
@@ -180,7 +125,7 @@ static att_status check_arguments(att_capture **out, const att_session *session,
   if (session->length)
     return att_fail(ATT_WRONG_STATE, "the session has read %lld tokens already",
                     (long long)session->length);
-  return check_selection(&session->model->config, select);
+  return att_selection_check(&session->model->config, select);
 }
 
 att_status att_capture_create(att_capture **out, att_session *session, const char *select,

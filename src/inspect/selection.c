@@ -1,0 +1,58 @@
+/* Selecting sites by names and patterns. */
+#include "inspect/selection.h"
+
+#include <string.h>
+
+#include "base/status.h"
+#include "inspect/match.h"
+
+/* One comma-separated pattern of a selection; the text moves past it. */
+static bool next_pattern(const char **text, const char **pattern, size_t *bytes) {
+  while (**text == ',' || **text == ' ') (*text)++;
+  if (!**text) return false;
+  *pattern = *text;
+  *bytes = strcspn(*text, ", ");
+  *text += *bytes;
+  return true;
+}
+
+bool att_selection_has(const char *select, const char *name) {
+  const char *pattern;
+  size_t bytes;
+  while (next_pattern(&select, &pattern, &bytes))
+    if (att_glob(pattern, bytes, name)) return true;
+  return false;
+}
+
+typedef struct looking {
+  att_nearest nearest;
+  bool found;
+} looking;
+
+static bool look(const char *name, att_site site, int64_t layer, void *context) {
+  (void)site, (void)layer;
+  looking *l = context;
+  l->found = l->found || att_glob(l->nearest.text, l->nearest.bytes, name);
+  att_nearest_offer(&l->nearest, name);
+  return !l->found;
+}
+
+static att_status unknown(const att_nearest *nearest) {
+  char near[200];
+  att_nearest_list(near, sizeof near, nearest);
+  return att_fail(ATT_NOT_FOUND, "no site is called %.*s; nearest: %s", (int)nearest->bytes,
+                  nearest->text, near);
+}
+
+att_status att_selection_check(const att_config *config, const char *select) {
+  const char *pattern;
+  size_t bytes;
+  bool any = false;
+  while (next_pattern(&select, &pattern, &bytes)) {
+    looking l = {.nearest = {.text = pattern, .bytes = bytes}};
+    att_site_each(config, look, &l);
+    if (!l.found) return unknown(&l.nearest);
+    any = true;
+  }
+  return any ? ATT_OK : att_fail(ATT_BAD_ARGUMENT, "select names no site");
+}
