@@ -116,6 +116,34 @@ ATT_API att_status att_decoder_finish(const char **out, size_t *out_bytes, att_d
 ATT_API att_status att_decoder_decode(const char **out, size_t *out_bytes, att_decoder *decoder,
                                       const int32_t *ids, int64_t n);
 
+/* Training a byte-level BPE tokenizer from text. */
+typedef struct att_train_bpe_options {
+  size_t struct_size;         /* set by att_train_bpe_options_init */
+  int64_t vocab_size;         /* ids in all, the 256 bytes and the special tokens too; 32000 */
+  int64_t min_count;          /* a pair must occur so often to be merged; default 2 */
+  const char *pattern;        /* what a word is, a regular expression; NULL: GPT-2's */
+  const char *const *special; /* special tokens, last in the vocabulary; default none */
+  int64_t n_special;
+  const char *begin; /* of them, the one that begins every text; NULL (default): none */
+  /* Called with 0 … 1 along the way; returning false cancels. May be NULL. */
+  bool (*progress)(double done, void *payload);
+  void *payload;
+} att_train_bpe_options;
+
+ATT_API void att_train_bpe_options_init(att_train_bpe_options *options);
+
+/* Reads the text files `paths`, learns a vocabulary and writes it to `out_path`
+ * as a tokenizer.json (which appears only when complete). Special tokens in the
+ * text end words and are not learned from. The most frequent pair is merged
+ * first; of equally frequent ones that with the smaller ids; so the same files
+ * and options give the same bytes. *out_size is how many ids there are, fewer
+ * than asked for if the text has too little to merge. Time: about a pass over
+ * the text, and a few over its different words. BAD_ARGUMENT, NOT_FOUND, IO,
+ * CORRUPT (a pattern), UNSUPPORTED, OUT_OF_MEMORY, TOO_LARGE, CANCELLED. */
+ATT_API att_status att_tokenizer_train_bpe(int64_t *out_size, att_runtime *runtime,
+                                           const char *out_path, const char *const *paths,
+                                           int64_t n_paths, const att_train_bpe_options *options);
+
 #ifdef __cplusplus
 }
 #endif
