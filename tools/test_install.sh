@@ -24,26 +24,32 @@ verdict() {
   fi
 }
 
-# example SOURCE NAME FLAGS…: compiles, runs, compares.
+# example SOURCE FLAGS…: compiles, runs, compares.
 example() {
-  local source=$1 name="$2 $(basename "$1")"
-  shift 2
-  verdict "$name" eval '${CC:-cc} -std=c17 -Wall -Wextra -Werror "$source" -o "$prefix/a" "$@" &&
-    "$prefix/a" | diff "${source%.c}.txt" -'
+  local source=$1
+  shift
+  ${CC:-cc} -std=c17 -Wall -Wextra -Werror "$source" -o "$prefix/a" "$@" &&
+    "$prefix/a" | diff "${source%.c}.txt" -
+}
+
+header_is_cxx() {
+  echo "#include <attend/$1>" | ${CXX:-c++} -I"$prefix/include" -fsyntax-only -x c++ -
 }
 
 for source in examples/*.c; do
   package=attend
   grep -q 'libs attend-model' "$source" && package=attend-model
-  example "$source" shared $(pkg-config --cflags --libs $package)
-  example "$source" static $(pkg-config --cflags $package) \
-    $(pkg-config --static --libs $package | sed "s|-l\(attend[a-z-]*\)|$LD_LIBRARY_PATH/lib\1.a|g")
+  flags=$(pkg-config --cflags --libs $package)
+  verdict "$source, shared" example "$source" $flags
+  flags=$(pkg-config --cflags --libs --static $package)
+  # The linker prefers shared libraries; name our static ones by their files.
+  flags=$(sed "s|-l\(attend[a-z-]*\)|$LD_LIBRARY_PATH/lib\1.a|g" <<<"$flags")
+  verdict "$source, static" example "$source" $flags
 done
-verdict "the program runs" eval '"$prefix/bin/attend" --help >/dev/null'
 for header in "$prefix"/include/attend/*.h; do
-  verdict "$(basename "$header") as C++" eval \
-    'echo "#include <attend/$(basename "$header")>" | ${CXX:-c++} -I"$prefix/include" -fsyntax-only -x c++ -'
+  verdict "$(basename "$header")" header_is_cxx "$(basename "$header")"
 done
+verdict "attend --help" "$prefix/bin/attend" --help >/dev/null
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ $failed = 0 ]
