@@ -25,9 +25,6 @@ static att_status refuse_known(const att_probe *probe) {
     return att_fail(ATT_UNSUPPORTED,
                     "%s is a PyTorch pickle, which can run code when opened; " ATT_CONVERT_HINT,
                     probe->path);
-  if (probe->head_bytes >= 4 && !memcmp(head, "GGUF", 4))
-    return att_fail(ATT_UNSUPPORTED, "%s is a GGUF file, which this version does not read",
-                    probe->path);
   bool safetensors =
       probe->head_bytes >= 10 && head[8] == '{' && (head[9] == '"' || head[9] == ' ');
   if (safetensors)

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "model/checkpoint.h"
+#include "tensor/quantize.h"
 
 typedef att_layer_weights owner_layer;
 typedef att_model_weights owner_model;
@@ -54,7 +55,7 @@ typedef struct loader {
   att_progress_fn *progress;
   void *payload;
   int64_t copied;               /* stored numbers, of summary.parameters */
-  int64_t stored[ATT_BF16 + 1]; /* numbers of each float type */
+  int64_t stored[ATT_Q8_0 + 1]; /* numbers of each type */
   att_weights_summary summary;
 } loader;
 
@@ -70,8 +71,8 @@ static att_status survey(const weight *w, void *context) {
   loader *load = context;
   att_view view;
   ATT_TRY(find(&view, load, w));
-  if (!att_dtype_is_float(view.dtype))
-    return att_fail(ATT_UNSUPPORTED, "weight %s is %s, not f32, f16, bf16 or f64",
+  if (!att_dtype_is_float(view.dtype) && view.dtype != ATT_Q8_0)
+    return att_fail(ATT_UNSUPPORTED, "weight %s is %s, not f32, f16, bf16, f64 or q8_0",
                     att_slots[w->slot].name, att_dtype_name(view.dtype));
   int64_t count = w->rows * w->columns;
   bool matrix = att_slots[w->slot].kind == ATT_KIND_MATRIX;
@@ -90,7 +91,8 @@ static att_status copy_f32(float **out, const loader *load, const weight *w, con
   float *copy;
   ATT_TRY(att_alloc((void **)&copy, load->runtime, count, sizeof *copy, att_slots[w->slot].name));
   att_view target = att_view_of(copy, ATT_F32, view->ndim, view->shape);
-  att_status status = att_view_copy(&target, view);
+  att_status status =
+      view->dtype == ATT_Q8_0 ? att_dequantize(copy, view) : att_view_copy(&target, view);
   if (status == ATT_OK)
     *out = copy;
   else
@@ -99,7 +101,8 @@ static att_status copy_f32(float **out, const loader *load, const weight *w, con
 }
 
 static att_status pack(att_packed *out, const loader *load, const weight *w, const att_view *view) {
-  if (view->ndim == 2 && view->dtype != ATT_F64) return att_packed_create(out, load->runtime, view);
+  bool direct = view->ndim == 2 && view->dtype != ATT_F64 && view->dtype != ATT_Q8_0;
+  if (direct) return att_packed_create(out, load->runtime, view);
   float *copy;
   ATT_TRY(copy_f32(&copy, load, w, view));
   att_view rows = att_view_of(copy, ATT_F32, 2, (int64_t[]){w->rows, w->columns});

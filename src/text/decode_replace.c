@@ -41,3 +41,12 @@ att_status att_hf_decoder_replace(att_hf *hf, const att_json_node *node) {
     hf->space = pattern.literal;
   return att_hf_add_decoder(hf, &decode_replace, s);
 }
+
+att_status att_hf_decoder_replace_text(att_hf *hf, const char *from, const char *to) {
+  void *memory;
+  ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(replacement)));
+  replacement *s = memory;
+  *s = (replacement){from, to, (int64_t)strlen(from), (int64_t)strlen(to)};
+  if (strcmp(to, " ") == 0 && hf->space == NULL) hf->space = from;
+  return att_hf_add_decoder(hf, &decode_replace, s);
+}

@@ -14,16 +14,16 @@
 
 typedef struct att_hf {
   att_tokenizer *t;
-  const char *name; /* of the file */
-  att_json *json;
+  const char *name;                /* of the file */
+  att_json *json;                  /* NULL: not loaded from JSON */
   bool byte_level;                 /* pieces are spelled in the byte alphabet */
   bool fused;                      /* decoders so far have made one text of the pieces */
   const char *space, *word_prefix; /* how pieces spell a space, a continued word; or NULL */
   att_list normalizers, pretokenizers, decoders; /* att_step, att_step, att_decode_step */
 } att_hf;
 
-/* Parses a file and prepares a tokenizer; end frees everything but a tokenizer
- * whose loading succeeded, and gives back `status`. */
+/* Parses a file (bytes NULL: there is none) and prepares a tokenizer; end frees everything but a
+ * tokenizer whose loading succeeded, and gives back `status`. */
 att_status att_hf_begin(att_hf *hf, const att_runtime *runtime, const char *bytes, size_t n,
                         const char *name);
 att_status att_hf_end(att_tokenizer **out, att_hf *hf, att_status status);
@@ -60,8 +60,13 @@ att_status att_hf_pattern(att_pattern *out, const att_hf *hf, const att_json_nod
 att_status att_hf_behavior(att_behavior *out, const att_hf *hf, const att_json_node *node,
                            att_behavior otherwise);
 
-/* Adds the split by GPT-2's pattern. */
+/* Adds steps without JSON: the split that isolates what a pattern matches, and
+ * by GPT-2's; a space for its stand-in, and back when decoding. Strings are
+ * borrowed from the program. */
+att_status att_hf_split_regex(att_hf *hf, const char *pattern);
 att_status att_hf_split_gpt2(att_hf *hf);
+att_status att_hf_normalizer_replace_text(att_hf *hf, const char *from, const char *to);
+att_status att_hf_decoder_replace_text(att_hf *hf, const char *from, const char *to);
 
 att_status att_hf_add_normalizer(att_hf *hf, att_status (*run)(att_job *, const void *),
                                  const void *settings);

@@ -15,6 +15,7 @@ att_status att_hf_fail(const att_hf *hf, att_status status, const att_json_node 
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
+  if (!hf->json) return att_fail(status, "%s: %s", hf->name, text);
   att_json_place(hf->json, at ? at->offset : 0, &line, &column);
   return att_fail(status, "%s: line %lld, column %lld: %s", hf->name, (long long)line,
                   (long long)column, text);

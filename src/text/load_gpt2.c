@@ -4,7 +4,6 @@
  * "<|endoftext|>" is the one special token. */
 #include <string.h>
 
-#include "base/line.h"
 #include "text/added.h"
 #include "text/bpe.h"
 #include "text/hf.h"
@@ -29,33 +28,6 @@ static bool is_merge(line l) {
   return l.n > 0 && !(l.n >= 8 && memcmp(l.bytes, "#version", 8) == 0);
 }
 
-static att_status find(int32_t *id, const att_vocab *vocab, const char *text, int64_t n,
-                       const char *name, int64_t number) {
-  char quoted[64];
-  *id = att_vocab_find(vocab, ATT_BY_PIECE, text, n);
-  if (*id >= 0) return ATT_OK;
-  return att_fail(ATT_CORRUPT, "%s line %lld: %s is not in the vocabulary", name, (long long)number,
-                  att_quote(quoted, sizeof quoted, text, (size_t)n));
-}
-
-static att_status add_merge(att_bpe *bpe, const att_vocab *vocab, line l, uint32_t rank,
-                            att_list *joined, const char *name, int64_t number) {
-  const char *space = memchr(l.bytes, ' ', (size_t)l.n);
-  int32_t left, right, result;
-  int64_t cut = space ? space - l.bytes : 0;
-  if (space == NULL || memchr(space + 1, ' ', (size_t)(l.n - cut - 1)) != NULL)
-    return att_fail(ATT_CORRUPT, "%s line %lld: a merge must have two sides", name,
-                    (long long)number);
-  ATT_TRY(find(&left, vocab, l.bytes, cut, name, number));
-  ATT_TRY(find(&right, vocab, space + 1, l.n - cut - 1, name, number));
-  joined->n = 0;
-  ATT_TRY(att_list_append(joined, l.bytes, cut));
-  ATT_TRY(att_list_append(joined, space + 1, l.n - cut - 1));
-  ATT_TRY(find(&result, vocab, joined->n ? joined->items : "", joined->n, name, number));
-  att_merges_add(&bpe->merges, left, right, (att_merge){rank, result});
-  return ATT_OK;
-}
-
 static att_status read_merges(att_hf *hf, att_bpe *bpe, line rest, const char *name) {
   int64_t n = 0, number = 0;
   uint32_t rank = 0;
@@ -67,7 +39,9 @@ static att_status read_merges(att_hf *hf, att_bpe *bpe, line rest, const char *n
   while (rest.n > 0 && status == ATT_OK) {
     line l = next_line(&rest);
     number++;
-    if (is_merge(l)) status = add_merge(bpe, &hf->t->vocab, l, rank++, &joined, name, number);
+    att_merge_text merge = {l.bytes, l.n, name, "line", number};
+    if (is_merge(l))
+      status = att_merges_add_text(&bpe->merges, &hf->t->vocab, &merge, rank++, &joined);
   }
   att_list_free(&joined);
   return status;

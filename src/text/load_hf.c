@@ -128,8 +128,8 @@ static att_status load(att_hf *hf) {
 
 att_status att_hf_begin(att_hf *hf, const att_runtime *runtime, const char *bytes, size_t n,
                         const char *name) {
-  att_json *json;
-  ATT_TRY(att_json_parse(&json, runtime, bytes, n, name));
+  att_json *json = NULL;
+  if (bytes) ATT_TRY(att_json_parse(&json, runtime, bytes, n, name));
   *hf = (att_hf){.name = name, .json = json};
   att_status status = att_tokenizer_create(&hf->t, runtime);
   if (status != ATT_OK) {

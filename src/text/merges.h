@@ -5,6 +5,7 @@
 #ifndef ATT_TEXT_MERGES_H
 #define ATT_TEXT_MERGES_H
 
+#include "text/list.h"
 #include "text/vocab.h"
 
 typedef struct att_merge {
@@ -22,6 +23,17 @@ att_status att_merges_create(att_merges *out, att_arena *arena, int64_t n);
 
 /* Adds a pair; one that is there already keeps its lower rank. At most n times. */
 void att_merges_add(att_merges *merges, int32_t left, int32_t right, att_merge merge);
+
+/* The same for "left right"; `joined` is scratch, a list of bytes. CORRUPT, with
+ * "name unit number", if it has no two sides or the vocabulary lacks a part. */
+typedef struct att_merge_text {
+  const char *bytes;
+  int64_t n;
+  const char *name, *unit;
+  int64_t number;
+} att_merge_text;
+att_status att_merges_add_text(att_merges *merges, const att_vocab *vocab, const att_merge_text *m,
+                               uint32_t rank, att_list *joined);
 
 att_merge att_merges_find(const att_merges *merges, int32_t left, int32_t right);
 

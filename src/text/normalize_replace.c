@@ -1,5 +1,7 @@
 /* Replace: every match of a pattern becomes a string, which stands for what the
  * match's last character stands for. */
+#include <string.h>
+
 #include "text/hf.h"
 
 typedef struct replacement {
@@ -36,6 +38,16 @@ att_status att_hf_normalizer_replace(att_hf *hf, const att_json_node *node) {
   ATT_TRY(att_arena_copy(&copy, &hf->t->arena, content->text, (int64_t)content->text_bytes));
   s->content = copy;
   s->content_bytes = (int64_t)content->text_bytes;
+  return att_hf_add_normalizer(hf, run, s);
+}
+
+att_status att_hf_normalizer_replace_text(att_hf *hf, const char *from, const char *to) {
+  void *memory;
+  ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(replacement)));
+  replacement *s = memory;
+  *s = (replacement){.pattern = {.literal = from, .literal_bytes = (int64_t)strlen(from)},
+                     .content = to,
+                     .content_bytes = (int64_t)strlen(to)};
   return att_hf_add_normalizer(hf, run, s);
 }
 

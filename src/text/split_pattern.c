@@ -1,5 +1,7 @@
 /* Split: cuts pieces where a pattern matches (or, inverted, where it does
  * not), in one of the five ways of splitter.h. */
+#include <string.h>
+
 #include "text/hf.h"
 #include "text/splitter.h"
 
@@ -44,13 +46,15 @@ att_status att_hf_pretokenizer_split(att_hf *hf, const att_json_node *node) {
 static const char gpt2[] = "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+"
                            "|\\s+(?!\\S)|\\s+";
 
-att_status att_hf_split_gpt2(att_hf *hf) {
+att_status att_hf_split_gpt2(att_hf *hf) { return att_hf_split_regex(hf, gpt2); }
+
+att_status att_hf_split_regex(att_hf *hf, const char *pattern) {
   void *memory;
   att_regex *regex;
   ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(split)));
   split *s = memory;
   ATT_TRY(att_list_reserve(&hf->t->regexes, 1));
-  ATT_TRY(att_regex_compile(&regex, hf->t->runtime, gpt2, sizeof gpt2 - 1));
+  ATT_TRY(att_regex_compile(&regex, hf->t->runtime, pattern, strlen(pattern)));
   ATT_TRY(att_list_append(&hf->t->regexes, &regex, 1));
   *s = (split){.pattern = {.regex = regex}, .behavior = ATT_SPLIT_ISOLATED};
   return att_hf_add_pretokenizer(hf, split_pattern, s);

@@ -5,6 +5,7 @@
  * beside it; whatever order of rotary pairs a format has, the library brings it
  * to the goldens' own (component j turns with j + D/2). */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "models.h"
@@ -48,7 +49,16 @@ static const struct trace_row *find_site(char site[128], const char *name) {
   return NULL;
 }
 
-static void expect_site(golden_case *c, const att_capture *capture, const char *name) {
+/* A copy of a site's rows, each number times `factor`. */
+static att_view times(golden_case *c, att_view view, float factor) {
+  view = golden_as(c, view, ATT_F32);
+  float *numbers = view.data;
+  for (int64_t i = 0; i < att_view_count(&view); i++) numbers[i] *= factor;
+  return view;
+}
+
+/* `folded`: the queries of block i have the factor 1/(i+1) of the scores. */
+static void expect_site(golden_case *c, const att_capture *capture, const char *name, bool folded) {
   char site[128];
   const struct trace_row *row = find_site(site, name);
   if (!row) {
@@ -58,6 +68,8 @@ static void expect_site(golden_case *c, const att_capture *capture, const char *
   att_view got;
   if (!golden_ok(c->g, att_capture_get(&got, capture, site), site)) return;
   if (row->heads) got = att_view_transpose(got, 0, 1);
+  if (folded && strcmp(row->golden, "q") == 0)
+    got = times(c, got, strtof(name + strlen("block."), NULL) + 1);
   golden_expect(c, name, got, golden_view(c, name), row->tolerance);
   if (strcmp(row->golden, "weights") == 0) golden_expect_zeros(c, name, got, golden_view(c, name));
 }
@@ -78,7 +90,8 @@ static int32_t *token_ids(golden_case *c, int64_t *n) {
   return ids;
 }
 
-static void compare(golden_case *c, const golden_timeline *timeline, att_capture *capture) {
+static void compare(golden_case *c, const golden_timeline *timeline, att_capture *capture,
+                    bool folded) {
   int64_t n = 0;
   int32_t *ids = token_ids(c, &n);
   if (!ids) {
@@ -92,7 +105,7 @@ static void compare(golden_case *c, const golden_timeline *timeline, att_capture
   if (want.data) golden_expect(c, "logits", logits, want, HIDDEN);
   for (int64_t i = 0; i < att_archive_count(c->archive); i++) {
     const char *name = att_archive_name(c->archive, i);
-    if (!is_input(name)) expect_site(c, capture, name);
+    if (!is_input(name)) expect_site(c, capture, name, folded);
   }
 }
 
@@ -102,7 +115,7 @@ static void run(golden_case *c, const char *model) {
   if (golden_timeline_open(&timeline, c->g, model, false)) {
     att_capture *capture = NULL;
     if (golden_ok(c->g, att_capture_create(&capture, timeline.session, "*", 0, 0), "capture"))
-      compare(c, &timeline, capture);
+      compare(c, &timeline, capture, golden_scale_is_folded(c->g, model));
     att_capture_free(capture);
     golden_timeline_close(&timeline);
   }

@@ -1,4 +1,5 @@
 #include "models.h"
+#include "jsonl.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -64,6 +65,47 @@ bool golden_is_rounded(const char *path) {
   return ends_with(path, ".gguf") && !strstr(base_name(path), "F32");
 }
 
+typedef bool test_fn(const att_json_node *root);
+
+/* Whether the config.json beside a .gguf passes a test. */
+static bool config_beside(golden *g, const char *path, test_fn *test) {
+  char config[GOLDEN_PATH];
+  int folder = (int)(base_name(path) - path);
+  if (!ends_with(path, ".gguf") ||
+      snprintf(config, sizeof config, "%.*sconfig.json", folder, path) >= GOLDEN_PATH)
+    return false;
+  golden_case c = {.g = g, .path = config};
+  size_t bytes = 0;
+  char *text = golden_slurp(&c, config, &bytes);
+  att_json *json;
+  bool passed = false;
+  if (text && att_json_parse(&json, g->runtime, text, bytes, config) == ATT_OK) {
+    passed = test(att_json_root(json));
+    att_json_free(json);
+  }
+  golden_case_free(&c);
+  return passed;
+}
+
+static bool is_mistral_with_window(const att_json_node *root) {
+  const char *type = golden_member_text(root, "model_type");
+  const att_json_node *window = att_json_member(root, "sliding_window");
+  return type && strcmp(type, "mistral") == 0 && window && window->type == ATT_JSON_NUMBER;
+}
+
+static bool scales_by_layer(const att_json_node *root) {
+  const att_json_node *scales = att_json_member(root, "scale_attn_by_inverse_layer_idx");
+  return scales && scales->type == ATT_JSON_BOOL && scales->truth;
+}
+
+bool golden_window_is_lost(golden *g, const char *path) {
+  return config_beside(g, path, is_mistral_with_window);
+}
+
+bool golden_scale_is_folded(golden *g, const char *path) {
+  return config_beside(g, path, scales_by_layer);
+}
+
 static const char *format_of(const char *path) {
   if (ends_with(path, ".gguf")) return "GGUF";
   return ends_with(path, ".bin") ? "llama2.c" : "Hugging Face";
@@ -71,6 +113,10 @@ static const char *format_of(const char *path) {
 
 bool golden_timeline_open(golden_timeline *out, golden *g, const char *path, bool tokenizer) {
   *out = (golden_timeline){0};
+  if (golden_window_is_lost(g, path)) {
+    golden_skip(g, "a GGUF without the window of its config.json");
+    return false;
+  }
   att_open_options open;
   att_open_options_init(&open);
   open.without_tokenizer = !tokenizer;

@@ -22,6 +22,13 @@ const char *golden_model_label(const char *path);
  * the float64 traces were not made from those. */
 bool golden_is_rounded(const char *path);
 
+/* GGUF has no key for some settings of a config.json; its files lack them or have
+ * them folded into a weight. Both read the config.json beside a .gguf: */
+/* a window that llama.cpp's architecture does not have: the file is another model; */
+bool golden_window_is_lost(golden *g, const char *path);
+/* the scale 1/(layer+1) of scores, which is in the query weights then. */
+bool golden_scale_is_folded(golden *g, const char *path);
+
 /* Opens model and session with the runner's block and span. Where the library
  * cannot, the run is marked and false comes back. */
 typedef struct golden_timeline {

@@ -1,0 +1,199 @@
+/* A GGUF file as a checkpoint: keys for config.json, llama.cpp's names of
+ * tensors, the tokenizer in the same file (gguf_tokens.c).
+ *
+ * As in a Hugging Face folder, every weight that the keys call for must be there
+ * with exactly its shape, and every stored tensor must be one of them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/line.h"
+#include "base/log.h"
+#include "model/checkpoint.h"
+#include "model/gguf_family.h"
+#include "model/gguf_tokens.h"
+#include "model/layer_name.h"
+
+typedef struct gguf_model {
+  att_gguf *file;
+  const att_gguf_family *family;
+} gguf_model;
+
+static bool is_gguf(const att_probe *probe) {
+  return !probe->folder && probe->head_bytes >= 4 && !memcmp(probe->head, "GGUF", 4);
+}
+
+/* ---- weights ---- */
+
+static att_status wrong_shape(const att_gguf *file, const att_gguf_tensor *t, int64_t rows,
+                              int64_t columns, bool vector) {
+  char shape[128] = "", want[64];
+  for (int i = 0, n = 0; i < t->view.ndim; i++)
+    n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%lld", i ? "," : "",
+                  (long long)t->view.shape[i]);
+  snprintf(want, sizeof want, vector ? "%lld" : "%lld,%lld", (long long)rows, (long long)columns);
+  return att_fail(ATT_CORRUPT, "%s: tensor %s is [%s], but the keys imply [%s]",
+                  att_gguf_name(file), t->name, shape, want);
+}
+
+static att_status find(att_view *out, const att_checkpoint *checkpoint, att_slot slot,
+                       int64_t layer, int64_t rows, int64_t columns) {
+  const gguf_model *model = checkpoint->file;
+  const att_config *config = &checkpoint->config;
+  int part;
+  char name[ATT_GGUF_NAME_BYTES];
+  const char *pattern = att_gguf_slot_name(&part, model->family, slot);
+  if (!pattern || !att_layer_name_write(name, sizeof name, pattern, layer))
+    return att_fail(ATT_UNSUPPORTED, "%s: GGUF has no %s", checkpoint->path, att_slots[slot].name);
+  const att_gguf_tensor *t = att_gguf_tensor_find(model->file, name);
+  if (!t) return att_fail(ATT_CORRUPT, "%s: tensor %s is missing", checkpoint->path, name);
+  bool vector = att_slots[slot].kind == ATT_KIND_VECTOR;
+  int64_t stored_rows = part < 0 ? rows : 3 * rows;
+  bool fits = t->view.ndim == (vector ? 1 : 2) && t->view.shape[0] == stored_rows &&
+              (vector || t->view.shape[1] == columns);
+  if (!fits) return wrong_shape(model->file, t, stored_rows, columns, vector);
+  if (!t->has_dtype)
+    return att_fail(ATT_UNSUPPORTED, "%s: tensor %s is %s; attend reads F32, F16, BF16 and Q8_0",
+                    checkpoint->path, name, t->type);
+  att_view view = t->view;
+  if (part >= 0) view = att_view_slice(view, 0, part * rows, rows);
+  if (model->family->pairs_adjacent && (slot == ATT_SLOT_Q_W || slot == ATT_SLOT_Q_B))
+    view = att_split_pairs(view, config->heads, config->head_dim);
+  if (model->family->pairs_adjacent && (slot == ATT_SLOT_K_W || slot == ATT_SLOT_K_B))
+    view = att_split_pairs(view, config->kv_heads, config->head_dim);
+  *out = view;
+  return ATT_OK;
+}
+
+static bool is_expected(const att_checkpoint *checkpoint, const char *name) {
+  const gguf_model *model = checkpoint->file;
+  int64_t layer;
+  int part;
+  for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
+    const char *pattern = att_gguf_slot_name(&part, model->family, slot);
+    bool used = pattern && (att_slot_exists(&checkpoint->config, slot) || slot == ATT_SLOT_TOKENS);
+    if (used && att_layer_name_matches(&layer, pattern, name) && layer < checkpoint->config.layers)
+      return true;
+  }
+  return false;
+}
+
+static att_status check_names(const att_checkpoint *checkpoint) {
+  const att_gguf *file = ((const gguf_model *)checkpoint->file)->file;
+  char label[96];
+  for (int64_t i = 0; i < att_gguf_tensor_count(file); i++) {
+    const char *name = att_gguf_tensor_at(file, i)->name;
+    if (!is_expected(checkpoint, name))
+      return att_fail(ATT_UNSUPPORTED, "%s: tensor %s is none of a model with these keys",
+                      checkpoint->path, att_quote(label, sizeof label, name, strlen(name)));
+  }
+  return ATT_OK;
+}
+
+/* ---- keys ---- */
+
+/* The vocabulary is as large as the embedding; whoever else counts it must agree. */
+static att_status read_vocabulary(att_checkpoint *out) {
+  const gguf_model *model = out->file;
+  const att_gguf_tensor *embedding = att_gguf_tensor_find(model->file, "token_embd.weight");
+  if (!embedding || embedding->view.ndim != 2)
+    return att_fail(ATT_CORRUPT, "%s: tensor token_embd.weight is %s", out->path,
+                    embedding ? "not two-dimensional" : "missing");
+  out->config.vocab = embedding->view.shape[0];
+  out->config.tied_output = !att_gguf_tensor_find(model->file, "output.weight");
+  char key[64];
+  snprintf(key, sizeof key, "%s.vocab_size", model->family->name);
+  const att_gguf_value *stated = att_gguf_find(model->file, key);
+  const att_gguf_value *tokens = att_gguf_find(model->file, "tokenizer.ggml.tokens");
+  int64_t size;
+  bool same = !stated || (att_gguf_integer(&size, stated, 0) && size == out->config.vocab);
+  if (!same)
+    return att_fail(ATT_CORRUPT, "%s: key \"%s\" differs from the %lld rows of token_embd.weight",
+                    out->path, key, (long long)out->config.vocab);
+  if (tokens && tokens->count > out->config.vocab)
+    return att_fail(ATT_CORRUPT, "%s: %lld tokens, but token_embd.weight has only %lld rows",
+                    out->path, (long long)tokens->count, (long long)out->config.vocab);
+  return ATT_OK;
+}
+
+/* An id that the vocabulary lacks can never come, so it ends nothing. */
+static void read_ends(att_checkpoint *out) {
+  static const char *const keys[] = {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                                     "tokenizer.ggml.eom_token_id"};
+  const gguf_model *model = out->file;
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    const att_gguf_value *value = att_gguf_find(model->file, keys[i]);
+    int64_t id;
+    if (!value || value->is_array || !att_gguf_integer(&id, value, 0)) continue;
+    if (id >= 0 && id < out->config.vocab)
+      out->end_ids[out->n_end_ids++] = (int32_t)id;
+    else
+      att_log(out->runtime, ATT_LOG_WARNING, "%s: key \"%s\" is %lld, outside the vocabulary",
+              out->path, keys[i], (long long)id);
+  }
+}
+
+static att_status check_split(const att_gguf *file) {
+  const att_gguf_value *value = att_gguf_find(file, "split.count");
+  int64_t count = 1;
+  if (!value || (att_gguf_integer(&count, value, 0) && count <= 1)) return ATT_OK;
+  return att_fail(ATT_UNSUPPORTED,
+                  "%s: key \"split.count\" is %lld: one of several files of a "
+                  "model, which attend does not put together",
+                  att_gguf_name(file), (long long)count);
+}
+
+static att_status read_keys(att_checkpoint *out) {
+  gguf_model *model = out->file;
+  att_gguf_text name;
+  att_gguf_keys keys;
+  ATT_TRY(check_split(model->file));
+  ATT_TRY(att_gguf_text_of(&name, model->file, "general.architecture", true));
+  ATT_TRY(att_gguf_family_find(&model->family, name, out->path));
+  out->family = model->family->name;
+  att_config_init(&out->config);
+  ATT_TRY(att_gguf_keys_open(&keys, out->runtime, model->file, model->family->name));
+  att_status status = model->family->read(&out->config, &keys);
+  if (status == ATT_OK) status = att_gguf_keys_finish(&keys);
+  att_gguf_keys_close(&keys);
+  ATT_TRY(status);
+  ATT_TRY(read_vocabulary(out));
+  ATT_TRY(att_config_check(&out->config, out->path));
+  read_ends(out);
+  return check_names(out);
+}
+
+/* ---- opening ---- */
+
+static att_status open_tokenizer(att_tokenizer **out, const att_checkpoint *checkpoint) {
+  return att_gguf_tokenizer(out, checkpoint->runtime, ((gguf_model *)checkpoint->file)->file);
+}
+
+static void close_model(att_checkpoint *checkpoint) {
+  gguf_model *model = checkpoint->file;
+  att_gguf_close(model->file);
+  att_release(checkpoint->runtime, model, 1, sizeof *model);
+}
+
+static att_status open_path(att_checkpoint *out, att_runtime *runtime, const char *path) {
+  att_checkpoint checkpoint = {.format = "gguf",
+                               .find = find,
+                               .open_tokenizer = open_tokenizer,
+                               .close = close_model,
+                               .runtime = runtime};
+  gguf_model *model;
+  ATT_TRY(att_alloc((void **)&model, runtime, 1, sizeof *model, "a checkpoint"));
+  checkpoint.file = model;
+  att_status status = att_gguf_open(&model->file, runtime, path);
+  if (status == ATT_OK) {
+    checkpoint.path = att_gguf_name(model->file);
+    status = read_keys(&checkpoint);
+  }
+  if (status == ATT_OK)
+    *out = checkpoint;
+  else
+    close_model(&checkpoint);
+  return status;
+}
+
+const att_format att_format_gguf = {"gguf", is_gguf, open_path};

@@ -1,0 +1,40 @@
+/* The tokenizer that a GGUF file holds among its keys, as plain arrays: whoever
+ * reads the file (src/model) fills this, for this folder knows no files. */
+#ifndef ATT_TEXT_LOAD_GGUF_H
+#define ATT_TEXT_LOAD_GGUF_H
+
+#include "text/tokenizer.h"
+
+typedef struct att_stored_text {
+  const char *bytes;
+  size_t n;
+} att_stored_text;
+
+typedef enum att_stored_type {
+  ATT_STORED_NORMAL = 1,
+  ATT_STORED_UNKNOWN,
+  ATT_STORED_CONTROL,
+  ATT_STORED_USER, /* always cut out of the text as a whole */
+  ATT_STORED_UNUSED,
+  ATT_STORED_BYTE
+} att_stored_type;
+
+/* All borrowed during the call. Ids are -1 and yes-or-no is -1 where the file
+ * does not say. */
+typedef struct att_stored_tokenizer {
+  const char *name;           /* of the file; begins messages */
+  att_stored_text model, pre; /* tokenizer.ggml.model and .pre */
+  int64_t n_tokens, n_merges;
+  const att_stored_text *tokens, *merges;
+  const float *scores;  /* [n_tokens] or NULL */
+  const int32_t *types; /* [n_tokens] or NULL: all normal */
+  int64_t bos, eos, eot, eom, unknown;
+  int add_bos, add_eos, add_space;
+} att_stored_tokenizer;
+
+/* Model "llama" (SentencePiece BPE by scores) or "gpt2" (byte-level BPE).
+ * CORRUPT, UNSUPPORTED (another model or pre-tokenizer, by name), OUT_OF_MEMORY. */
+att_status att_load_gguf(att_tokenizer **out, const att_runtime *runtime,
+                         const att_stored_tokenizer *stored);
+
+#endif
