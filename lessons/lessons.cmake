@@ -1,6 +1,8 @@
 # Lessons compiled into the program, in teaching order: lessons/<name>.lesson
 # become a C file at build time. A further lesson is a file and a name here.
-set(ATT_LESSONS mortgage dot-and-scale mixing river-bank causal-mask)
+set(ATT_LESSONS mortgage dot-and-scale cosine mixing river-bank why-root-d causal-mask padding
+                causal-shift two-softmaxes eight-heads grouped-heads rope pre-norm-block
+                prefill-decode-cache)
 
 set(ATT_LESSON_SOURCES ${CMAKE_BINARY_DIR}/generated/lessons_data.c)
 list(TRANSFORM ATT_LESSONS REPLACE "(.+)" "${CMAKE_CURRENT_LIST_DIR}/\\1.lesson"

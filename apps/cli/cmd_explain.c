@@ -14,6 +14,8 @@ static const option options[] = {
      "position that looks, from 0, BOS included; default: the last"},
     {"key", 0, OPTION_INT, &request.key, "j", 0, 1e9,
      "position that is worked out term by term; default: the one with the largest weight"},
+    {"block", 0, OPTION_FLAG, &request.block, "", 0, 0,
+     "also the block around the head: residual stream, norms, feed-forward, with their lengths"},
     {"keys", 0, OPTION_INT, &most_keys, "N", 2, 1e9, "at most N keys get a line; default 16"},
     {0}};
 
@@ -23,9 +25,10 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK) code = explain_collect(&e, c, &what, &request);
   if (code == CLI_OK) {
     if (c->json)
-      explain_json(&e);
+      explain_json(&e, request.block);
     else
       explain_text(c, &e, most_keys);
+    if (!c->json && request.block) explain_block_text(c, &e);
   }
   explain_free(&e);
   subject_close(&what);

@@ -14,7 +14,7 @@
 #include "memory.h"
 #include "table.h"
 
-enum { LARGEST_FILE = 1 << 20, MOST_LESSONS = 256 };
+enum { LARGEST_FILE = 1 << 24, MOST_LESSONS = 256 };
 
 static bool print_source;
 

@@ -151,9 +151,9 @@ static int generate(const cli *c, att_session *session, att_sampler *sampler, st
     how.stop = &stop_string;
     how.n_stop = 1;
   }
-  for (int64_t i = 0; i < what.n; i++) put_token(s, what.ids[i]);
   att_generate_result result = {0};
   signal(SIGINT, interrupt);
+  for (int64_t i = 0; i < what.n; i++) put_token(s, what.ids[i]);
   att_status status = att_generate(&result, session, sampler, what.ids, what.n, &how);
   signal(SIGINT, SIG_DFL);
   if (status != ATT_OK || s->failed) return cli_fail_status(c);

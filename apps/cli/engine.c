@@ -9,6 +9,8 @@
 
 #include <stdlib.h>
 
+#include "attend/layers.h"
+#include "attend/matrix.h"
 #include "attend/parts.h"
 #include "attend/sdpa.h"
 
@@ -34,8 +36,13 @@ static att_view repeated(const float *number, int64_t heads, int64_t rows) {
 
 att_status engine_matmul(att_runtime *runtime, float *y, const float *x, const float *w, int64_t m,
                          int64_t k, int64_t n) {
-  const att_view rows_of_w = att_view_transpose(view2(w, k, n), 0, 1);
-  return att_linear(runtime, view2(y, m, n), view2(x, m, k), rows_of_w, att_view_none());
+  att_matrix *matrix = NULL;
+  att_status status = att_matrix_create(&matrix, runtime, att_view_transpose(view2(w, k, n), 0, 1));
+  if (status == ATT_OK)
+    status =
+        att_matrix_apply(matrix, view2(y, m, n), view2(x, m, k), att_view_none(), att_view_none());
+  att_matrix_free(matrix);
+  return status;
 }
 
 /* Runs attention for its scores alone: values and output are thrown away. */
@@ -141,14 +148,76 @@ att_status engine_softmax(att_runtime *runtime, const engine_softmax_out *out, c
   return att_softmax(runtime, &parts, view2(scores, t, s));
 }
 
+/* [t, heads*width] as [1,heads,t,width]. */
+static att_view side_by_side(const float *data, int64_t heads, int64_t t, int64_t width) {
+  const int64_t shape[4] = {1, t, heads, width};
+  return att_view_transpose(att_view_of(constant(data), ATT_F32, 4, shape), 1, 2);
+}
+
 att_status engine_attention(att_runtime *runtime, float *out, const engine_attention_args *a) {
+  const int64_t heads = a->heads ? a->heads : 1, groups = a->groups ? a->groups : 1;
   att_sdpa_args args;
   att_sdpa_args_init(&args);
-  args.q = view4(a->q, 1, a->t, a->d);
-  args.k = view4(a->k, 1, a->s, a->d);
-  args.v = view4(a->v, 1, a->s, a->dv);
-  args.out = view4(out, 1, a->t, a->dv);
+  args.q = side_by_side(a->q, heads, a->t, a->d);
+  args.k = side_by_side(a->k, groups, a->s, a->d);
+  args.v = side_by_side(a->v, groups, a->s, a->dv);
+  args.out = side_by_side(out, heads, a->t, a->dv);
+  if (a->weights) args.weights = view4(a->weights, heads, a->t, a->s);
   att_status status = ATT_OK;
   if (a->causal) status = att_mask_add(&args.mask, (att_mask_rule){.kind = ATT_MASK_CAUSAL});
   return status == ATT_OK ? att_sdpa_once(runtime, &args) : status;
+}
+
+att_status engine_add(att_runtime *runtime, float *out, const float *a, const float *b, int64_t n) {
+  const float one = 1;
+  att_matrix *matrix = NULL;
+  att_status status = att_matrix_create(&matrix, runtime, view2(&one, 1, 1));
+  if (status == ATT_OK)
+    status =
+        att_matrix_apply(matrix, view2(out, n, 1), view2(a, n, 1), att_view_none(), view2(b, n, 1));
+  att_matrix_free(matrix);
+  return status;
+}
+
+att_status engine_scale(att_runtime *runtime, float *out, const float *x, int64_t n,
+                        double factor) {
+  const float one = 1;
+  return engine_scores(runtime, out, x, &one, n, 1, 1, factor);
+}
+
+att_status engine_norm(att_runtime *runtime, float *out, const float *x, int64_t rows,
+                       int64_t columns) {
+  float *ones = malloc((size_t)columns * sizeof *ones);
+  for (int64_t i = 0; ones && i < columns; i++) ones[i] = 1;
+  att_status status = att_rms_norm(runtime, view2(out, rows, columns), view2(x, rows, columns),
+                                   att_view_of(ones, ATT_F32, 1, &columns), 0);
+  free(ones);
+  return status;
+}
+
+att_status engine_gelu(att_runtime *runtime, float *out, const float *x, int64_t rows,
+                       int64_t columns) {
+  return att_gelu(runtime, view2(out, rows, columns), view2(x, rows, columns));
+}
+
+att_status engine_rope(att_runtime *runtime, float *out, const float *x, int64_t rows,
+                       int64_t columns, int64_t first, double theta) {
+  return att_rope_turn(runtime, view2(out, rows, columns), view2(x, rows, columns), first, theta);
+}
+
+att_status engine_row(att_runtime *runtime, float *weights, float *lse, float *entropy,
+                      const float *scores, int64_t n) {
+  static const float zero = 0;
+  const int64_t one[3] = {1, 1, 1};
+  float ignored;
+  att_sdpa_args args;
+  att_sdpa_args_init(&args);
+  args.q = repeated(&zero, 1, 1);
+  args.k = args.v = repeated(&zero, 1, n);
+  args.out = view4(&ignored, 1, 1, 1);
+  args.bias = view4(scores, 1, 1, n);
+  args.weights = view4(weights, 1, 1, n);
+  if (lse) args.lse = att_view_of(lse, ATT_F32, 3, one);
+  if (entropy) args.entropy = att_view_of(entropy, ATT_F32, 3, one);
+  return att_sdpa_once(runtime, &args);
 }

@@ -4,6 +4,7 @@
 
 #include "attend/capture.h"
 #include "cli.h"
+#include "json_out.h"
 #include "subject.h"
 
 typedef struct likely {
@@ -39,7 +40,7 @@ typedef struct explained {
 /* What is asked for; -1 or 0 means: choose. */
 typedef struct explain_request {
   int64_t layer, head, query, key;
-  const char *more_sites; /* further sites to capture, or NULL */
+  bool block; /* keep what flows through the whole block too */
 } explain_request;
 
 /* Runs the model and collects the row. Returns an exit code, after a complaint
@@ -52,9 +53,11 @@ void explain_free(explained *e);
 att_view explain_site(const explained *e, const char *site);
 
 void explain_text(const cli *c, const explained *e, int64_t most_keys);
-void explain_json(const explained *e);
+void explain_json(const explained *e, bool block);
 
-/* The whole block around the head for the query's position: X, H, Y. */
-int explain_block_text(const cli *c, const explained *e);
+/* The whole block around the head at the query's position, from X over H to Y;
+ * needs request.block. */
+void explain_block_text(const cli *c, const explained *e);
+void explain_block_json(json *j, const explained *e);
 
 #endif

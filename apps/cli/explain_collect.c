@@ -177,9 +177,8 @@ int explain_collect(explained *e, const cli *c, const subject *what, const expla
                    .n = what->n};
   int code = check_request(e, c, r);
   if (code != CLI_OK) return code;
-  char sites[256];
-  snprintf(sites, sizeof sites, "blocks.%lld.attn.*%s%s", (long long)e->layer,
-           r->more_sites ? "," : "", r->more_sites ? r->more_sites : "");
+  char sites[64];
+  snprintf(sites, sizeof sites, "blocks.%lld.%s", (long long)e->layer, r->block ? "*" : "attn.*");
   if (what->n > info->context)
     return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what->n,
                     (long long)info->context);

@@ -5,7 +5,6 @@
 #include "attend/model.h"
 #include "attend/tokenizer.h"
 #include "explain.h"
-#include "json_out.h"
 
 static void floats(json *j, const char *key, const float *x, int64_t n) {
   json_view(j, key, att_view_of((void *)(uintptr_t)x, ATT_F32, 1, &n));
@@ -39,7 +38,7 @@ static void one_key(json *j, const explained *e, int64_t at) {
   json_close(j);
 }
 
-void explain_json(const explained *e) {
+void explain_json(const explained *e, bool block) {
   json j = json_begin(stdout);
   json_open(&j, NULL, '{');
   json_string(&j, "model", att_model_describe(e->what->model)->name);
@@ -78,6 +77,7 @@ void explain_json(const explained *e) {
     json_close(&j);
   }
   json_close(&j);
+  if (block) explain_block_json(&j, e);
   json_close(&j);
   json_end(&j);
 }

@@ -22,7 +22,8 @@ enum {
   DIGITS = 4,
   VALUE_DIGITS = 3,
   MOST_TERMS = 32,
-  MOST_VALUES = 5
+  MOST_VALUES = 5,
+  NARROW = 60
 };
 static const float LEAST_WEIGHT = 0.001f; /* of a value that is written out */
 
@@ -32,32 +33,29 @@ static label token_at(const cli *c, const explained *e, int64_t position) {
 
 static void title(const cli *c, int number, const char *text) {
   const term *t = &c->term;
-  printf("\n%s", t->inks[INK_STRONG]);
-  text_put(t, "%d  %s", number, text);
-  printf("%s\n", t->inks[INK_OFF]);
+  printf("\n%s%d  ", t->inks[INK_STRONG], number);
+  text_wrap_from(stdout, t, text, 3, t->width);
+  printf("%s", t->inks[INK_OFF]);
 }
 
-/* Words between tables: wrapped, faint. */
 static void remark(const cli *c, const char *text) {
-  const term *t = &c->term;
-  printf("%s%*s", t->inks[INK_FAINT], INDENT, "");
-  text_wrap_from(stdout, t, text, INDENT, t->width < 80 ? t->width : 80);
-  printf("%s", t->inks[INK_OFF]);
+  text_say(&c->term, INK_FAINT, INDENT, "%s", text);
 }
 
 static void header(const cli *c, const explained *e) {
   const term *t = &c->term;
   const att_model_info *info = att_model_describe(e->what->model);
   const label query = token_at(c, e, e->query);
-  const label name = label_name(t, info->name, 40);
-  text_put(t, "%s (%s): %lld layers × %lld heads, head width %lld, numbers of class %s\n",
+  const label name = label_name(t, info->name, LABEL_COLUMNS);
+  char reads[64] = "";
+  if (e->kv_heads != e->heads)
+    snprintf(reads, sizeof reads, " (reads key/value head %lld)", (long long)e->kv_head);
+  text_say(t, INK_OFF, 0, "%s (%s): %lld layers × %lld heads, head width %lld, numbers of class %s",
            name.text, info->family, (long long)e->layers, (long long)e->heads, (long long)e->d,
            att_runtime_class(e->what->runtime));
-  text_put(t, "%slayer %lld, head %lld%s", t->inks[INK_STRONG], (long long)e->layer,
-           (long long)e->head, t->inks[INK_OFF]);
-  if (e->kv_heads != e->heads) printf(" (reads key/value head %lld)", (long long)e->kv_head);
-  printf(", query at position %lld: %s%s%s\n", (long long)e->query, t->inks[INK_Q], query.text,
-         t->inks[INK_OFF]);
+  text_say(t, INK_STRONG, 0, "layer %lld, head %lld%s, query%s at position %lld: %s",
+           (long long)e->layer, (long long)e->head, reads, term_mark(t, INK_Q), (long long)e->query,
+           query.text);
   if (e->head_chosen && e->heads > 1 && e->query > 1)
     remark(c,
            "This head was chosen because, of all heads of the layer, it gives the largest weight "
@@ -180,16 +178,21 @@ static void show_terms(const cli *c, const explained *e) {
   const number_format p = number_fit(e->products, e->d, DIGITS);
   const number_format s = number_fit(e->sums, e->d, DIGITS);
   table *rows = table_new(t, "rrlrlrr");
-  const char *const heads[] = {
-      "d", e->rotated ? "qr" : "q", "", e->rotated ? "kr" : "k", "", "product", "sum so far"};
+  const char *const heads[] = {"d",
+                               e->rotated ? "qr" : "q",
+                               "",
+                               e->rotated ? "kr" : "k",
+                               "",
+                               "product",
+                               t->width < NARROW ? "sum" : "sum so far"};
   for (int i = 0; i < 7; i++) table_head(rows, heads[i]);
   for (int64_t i = 0; i < e->d; i++) {
     if (!shown[i]) continue;
     table_put(rows, INK_FAINT, "%lld", (long long)i);
     table_number(rows, INK_Q, q, e->rot_q[i]);
-    table_put(rows, INK_OFF, "×");
+    table_put(rows, INK_OFF, t->width < NARROW ? "" : "×");
     table_number(rows, INK_K, k, key[i]);
-    table_put(rows, INK_OFF, "=");
+    table_put(rows, INK_OFF, t->width < NARROW ? "" : "=");
     table_number(rows, INK_OFF, p, e->products[i]);
     table_number(rows, i == e->d - 1 ? INK_STRONG : INK_OFF, s, e->sums[i]);
   }
@@ -211,13 +214,14 @@ static void show_softmax(const cli *c, const explained *e, const bool *shown, in
   number_write(sum, (number_format){DIGITS, 0}, e->sum);
   title(c, 4, "Softmax: scores become weights that sum to 1");
   const number_format shifted = number_fit(e->shifted, e->n, DIGITS), fixed = {DIGITS, 0};
+  bool narrow = c->term.width < NARROW;
   table *rows = table_new(&c->term, "rlrrr");
   table_head(rows, "");
   table_head(rows, "key");
-  snprintf(text, sizeof text, "score − %s", max);
+  snprintf(text, sizeof text, narrow ? "− max" : "score − %s", max);
   table_head(rows, text);
-  table_head(rows, "e to that");
-  snprintf(text, sizeof text, "÷ %s", sum);
+  table_head(rows, narrow ? "e^" : "e to that");
+  snprintf(text, sizeof text, narrow ? "÷ sum" : "÷ %s", sum);
   table_head(rows, text);
   for (int64_t j = 0; j <= e->query; j++) {
     if (!shown[j]) continue;

@@ -42,10 +42,12 @@ typedef struct step {
   const matrix *from[3]; /* operands */
   const matrix *to;      /* result */
   int work;              /* row worked out term by term, or -1 */
-  const float *terms;    /* its products: [columns of the result, terms of each sum] */
+  const float *terms;    /* its products: [columns of the result, terms of each sum];
+                            heads: weights [heads, R, S]; tables: [rows, columns] */
   const float *max, *shifted, *exps, *sum; /* softmax: [R], [R,S], [R,S], [R] */
   float factor;                            /* scale: divides or multiplies */
-  int count;                               /* pairs: of positions; mask: of visible pairs */
+  int count;  /* pairs: of positions; mask: of visible pairs; heads; rows of a table */
+  int groups; /* heads: of keys and values; columns of a table */
   struct step *next;
 } step;
 

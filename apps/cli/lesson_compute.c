@@ -1,105 +1,32 @@
-/* lesson_compute.c — what each step makes, by calls to the library.
- *
- * A compute_ function reads the words behind the step's name, checks names and
- * shapes, and leaves in the step the result and all numbers in between that
- * showing it needs.
- */
+/* lesson_compute.c — the steps of attention itself: products, scale, mask,
+ * softmax, mix. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "attend/status.h"
 #include "engine.h"
-#include "lesson_reader.h"
+#include "lesson_step.h"
 
-enum { WORK_COLUMNS = 8 }; /* sums of more terms are worked out only on request */
-
-static const char *const syntax[] = {
-#define ATT_STEP(name, syntax, doc) syntax,
-#include "lesson_steps.inc"
-#undef ATT_STEP
-};
-
-static bool fail_syntax(reader *r, const step *s) {
-  return reader_fail(r, "write: %s", syntax[s->kind]);
-}
-
-/* The library's own message becomes the reason. */
-static bool done(reader *r, att_status status) {
-  return status == ATT_OK ? true : reader_fail(r, "%s", att_message());
-}
-
-/* NAME = A [B [C]]: finds the operands; the words behind them stay. */
-static bool operands(reader *r, step *s, const words *w, int n) {
-  if (w->n < 2 + n || strcmp(w->word[1], "=")) return fail_syntax(r, s);
-  for (int i = 0; i < n; i++) {
-    s->from[i] = reader_find(r, w->word[2 + i]);
-    if (!s->from[i]) return false;
-  }
-  return true;
-}
-
-/* Makes the result, whose rows are named like `rows` and whose columns like the
- * rows or columns of another matrix. */
-static matrix *result(reader *r, step *s, const words *w, const matrix *rows, int columns,
-                      const char *const *column_labels) {
-  matrix *m = reader_new(r, w->word[0], rows->rows, columns);
-  if (!m) return NULL;
-  m->row_labels = rows->row_labels;
-  m->column_labels = column_labels;
-  s->to = m;
-  return m;
-}
-
-/* A row by its label or, failing that, its number from 0; -1 if there is none. */
-static int row_of(const matrix *m, const char *word) {
-  for (int i = 0; m->row_labels && i < m->rows; i++)
-    if (!strcmp(m->row_labels[i], word)) return i;
-  double number;
-  if (reader_number(word, &number) && number == floor(number) && number >= 0 && number < m->rows)
-    return (int)number;
-  return -1;
-}
-
-/* [work ROW|none] at word `at`; by default the last row, if its sums are short. */
-static bool read_work(reader *r, step *s, const words *w, int at, const matrix *rows, int terms) {
-  s->work = terms <= WORK_COLUMNS ? rows->rows - 1 : -1;
-  if (w->n == at) return true;
-  if (w->n != at + 2 || strcmp(w->word[at], "work")) return fail_syntax(r, s);
-  s->work = -1;
-  if (!strcmp(w->word[at + 1], "none")) return true;
-  s->work = row_of(rows, w->word[at + 1]);
-  if (s->work < 0) return reader_fail(r, "%s has no row \"%s\"", rows->name, w->word[at + 1]);
-  return true;
-}
-
-static bool all_finite(reader *r, const step *s) {
-  const matrix *m = s->to;
-  for (int i = 0; i < m->rows * m->columns; i++)
-    if (isnan(m->data[i]) || m->data[i] == INFINITY)
-      return reader_fail(r, "%s becomes too large for a number", m->name);
-  return true;
-}
-
-static bool compute_matrix(reader *r, step *s, const words *w) {
+bool compute_matrix(reader *r, step *s, const words *w) {
   matrix *m;
-  if (w->n != 1) return fail_syntax(r, s);
+  if (w->n != 1) return step_syntax(r, s);
   if (!reader_matrix(r, w->word[0], &m)) return false;
   s->to = m;
   return true;
 }
 
-static bool compute_show(reader *r, step *s, const words *w) {
-  if (w->n != 1) return fail_syntax(r, s);
+bool compute_show(reader *r, step *s, const words *w) {
+  if (w->n != 1) return step_syntax(r, s);
   s->to = reader_find(r, w->word[0]);
   return s->to != NULL;
 }
 
-static bool compute_row(reader *r, step *s, const words *w) {
-  if (!operands(r, s, w, 1)) return false;
-  if (w->n != 4) return fail_syntax(r, s);
+bool compute_row(reader *r, step *s, const words *w) {
+  if (!step_operands(r, s, w, 1)) return false;
+  if (w->n != 4) return step_syntax(r, s);
   const matrix *from = s->from[0];
-  s->work = row_of(from, w->word[3]);
+  s->work = step_row(from, w->word[3]);
   if (s->work < 0) return reader_fail(r, "%s has no row \"%s\"", from->name, w->word[3]);
   matrix *m = reader_new(r, w->word[0], 1, from->columns);
   if (!m) return false;
@@ -124,40 +51,40 @@ static bool product_terms(reader *r, step *s, const matrix *a, const matrix *b, 
     status = engine_products(r->runtime, terms + i * k, a->data + s->work * k, column, k);
   }
   s->terms = terms;
-  return done(r, status);
+  return step_done(r, status);
 }
 
 static bool multiply(reader *r, step *s, const words *w) {
-  if (!operands(r, s, w, 2)) return false;
+  if (!step_operands(r, s, w, 2)) return false;
   const matrix *a = s->from[0], *b = s->from[1];
-  if (!read_work(r, s, w, 4, a, a->columns)) return false;
+  if (!step_work(r, s, w, 4, a, a->columns)) return false;
   if (a->columns != b->rows)
     return reader_fail(r, "%s has %d columns but %s has %d rows", a->name, a->columns, b->name,
                        b->rows);
-  matrix *m = result(r, s, w, a, b->columns, b->column_labels);
+  matrix *m = step_result(r, s, w, a, b->columns, b->column_labels);
   if (!m) return false;
   att_status status =
       engine_matmul(r->runtime, m->data, a->data, b->data, a->rows, a->columns, b->columns);
-  return done(r, status) && all_finite(r, s) && product_terms(r, s, a, b, false);
+  return step_done(r, status) && step_finite(r, s) && product_terms(r, s, a, b, false);
 }
 
-static bool compute_matmul(reader *r, step *s, const words *w) { return multiply(r, s, w); }
+bool compute_matmul(reader *r, step *s, const words *w) { return multiply(r, s, w); }
 
 /* Weights times values is a matrix product; only how it is shown differs. */
-static bool compute_mix(reader *r, step *s, const words *w) { return multiply(r, s, w); }
+bool compute_mix(reader *r, step *s, const words *w) { return multiply(r, s, w); }
 
-static bool compute_dot(reader *r, step *s, const words *w) {
-  if (!operands(r, s, w, 2)) return false;
+bool compute_dot(reader *r, step *s, const words *w) {
+  if (!step_operands(r, s, w, 2)) return false;
   const matrix *q = s->from[0], *k = s->from[1];
-  if (!read_work(r, s, w, 4, q, q->columns)) return false;
+  if (!step_work(r, s, w, 4, q, q->columns)) return false;
   if (q->columns != k->columns)
     return reader_fail(r, "%s has %d columns but %s has %d", q->name, q->columns, k->name,
                        k->columns);
-  matrix *m = result(r, s, w, q, k->rows, k->row_labels);
+  matrix *m = step_result(r, s, w, q, k->rows, k->row_labels);
   if (!m) return false;
   att_status status =
       engine_scores(r->runtime, m->data, q->data, k->data, q->rows, k->rows, q->columns, 1.0);
-  return done(r, status) && all_finite(r, s) && product_terms(r, s, q, k, true);
+  return step_done(r, status) && step_finite(r, s) && product_terms(r, s, q, k, true);
 }
 
 /* "/ sqrt 4" and the like: the number, or false. */
@@ -170,17 +97,17 @@ static bool read_factor(const words *w, bool *divide, double *value) {
   return *value != 0;
 }
 
-static bool compute_scale(reader *r, step *s, const words *w) {
+bool compute_scale(reader *r, step *s, const words *w) {
   bool divide;
   double value;
-  if (!operands(r, s, w, 1)) return false;
-  if (!read_factor(w, &divide, &value)) return fail_syntax(r, s);
+  if (!step_operands(r, s, w, 1)) return false;
+  if (!read_factor(w, &divide, &value)) return step_syntax(r, s);
   char *text = reader_alloc(r, 128, 1);
   if (!text) return false;
   bool root = w->n == 6;
   strcat(strcat(strcpy(text, divide ? "÷ " : "× "), root ? "√" : ""), w->word[4 + root]);
   const matrix *from = s->from[0];
-  matrix *m = result(r, s, w, from, from->columns, from->column_labels);
+  matrix *m = step_result(r, s, w, from, from->columns, from->column_labels);
   if (!m) return false;
   const float one = 1;
   att_status status =
@@ -188,24 +115,25 @@ static bool compute_scale(reader *r, step *s, const words *w) {
                     1, divide ? 1 / value : value);
   s->text = text;
   s->factor = (float)value;
-  return done(r, status) && all_finite(r, s);
+  return step_done(r, status) && step_finite(r, s);
 }
 
-static bool compute_shift(reader *r, step *s, const words *w) {
+bool compute_shift(reader *r, step *s, const words *w) {
   double value;
-  if (!operands(r, s, w, 1)) return false;
+  if (!step_operands(r, s, w, 1)) return false;
   bool signed_word = w->n == 5 && (!strcmp(w->word[3], "+") || !strcmp(w->word[3], "-"));
-  if (!signed_word || !reader_number(w->word[4], &value)) return fail_syntax(r, s);
+  if (!signed_word || !reader_number(w->word[4], &value)) return step_syntax(r, s);
   char *text = reader_alloc(r, 128, 1);
   if (!text) return false;
   strcat(strcat(strcpy(text, w->word[3]), " "), w->word[4]);
   const matrix *from = s->from[0];
-  matrix *m = result(r, s, w, from, from->columns, from->column_labels);
+  matrix *m = step_result(r, s, w, from, from->columns, from->column_labels);
   if (!m) return false;
   s->text = text;
-  return done(r, engine_shift(r->runtime, m->data, from->data, (int64_t)from->rows * from->columns,
-                              (float)(w->word[3][0] == '-' ? -value : value))) &&
-         all_finite(r, s);
+  return step_done(r, engine_shift(r->runtime, m->data, from->data,
+                                   (int64_t)from->rows * from->columns,
+                                   (float)(w->word[3][0] == '-' ? -value : value))) &&
+         step_finite(r, s);
 }
 
 /* hide LABEL …: which keys stay visible, and the rule in words. */
@@ -219,7 +147,7 @@ static bool read_hidden(reader *r, step *s, const words *w, const matrix *from, 
   memset(*visible, 1, (size_t)from->columns);
   strcpy(text, "hides");
   for (int i = 4; i < w->n; i++) {
-    int column = row_of(&names, w->word[i]);
+    int column = step_row(&names, w->word[i]);
     if (column < 0) return reader_fail(r, "%s has no key \"%s\"", from->name, w->word[i]);
     (*visible)[column] = 0;
     strcat(strcat(text, " "), w->word[i]);
@@ -228,31 +156,31 @@ static bool read_hidden(reader *r, step *s, const words *w, const matrix *from, 
   return true;
 }
 
-static bool compute_mask(reader *r, step *s, const words *w) {
+bool compute_mask(reader *r, step *s, const words *w) {
   uint8_t *visible = NULL;
-  if (!operands(r, s, w, 1)) return false;
+  if (!step_operands(r, s, w, 1)) return false;
   const matrix *from = s->from[0];
   bool causal = w->n == 4 && !strcmp(w->word[3], "causal");
   bool hide = w->n > 4 && !strcmp(w->word[3], "hide");
-  if (!causal && !hide) return fail_syntax(r, s);
+  if (!causal && !hide) return step_syntax(r, s);
   s->text = "causal";
   if (hide && !read_hidden(r, s, w, from, &visible)) return false;
   if (causal && from->rows != from->columns)
     return reader_fail(r, "causal needs as many rows as columns, %s is %d by %d", from->name,
                        from->rows, from->columns);
-  matrix *m = result(r, s, w, from, from->columns, from->column_labels);
+  matrix *m = step_result(r, s, w, from, from->columns, from->column_labels);
   if (!m) return false;
   att_status status =
       engine_mask(r->runtime, m->data, from->data, from->rows, from->columns, causal, visible);
   for (int i = 0; i < m->rows * m->columns; i++) s->count += m->data[i] != -INFINITY;
-  return done(r, status);
+  return step_done(r, status);
 }
 
-static bool compute_softmax(reader *r, step *s, const words *w) {
-  if (!operands(r, s, w, 1)) return false;
+bool compute_softmax(reader *r, step *s, const words *w) {
+  if (!step_operands(r, s, w, 1)) return false;
   const matrix *from = s->from[0];
-  if (!read_work(r, s, w, 3, from, 0)) return false;
-  matrix *m = result(r, s, w, from, from->columns, from->column_labels);
+  if (!step_work(r, s, w, 3, from, 0)) return false;
+  matrix *m = step_result(r, s, w, from, from->columns, from->column_labels);
   size_t cells = (size_t)from->rows * (size_t)from->columns;
   engine_softmax_out out = {.shifted = reader_alloc(r, cells, sizeof(float)),
                             .exps = reader_alloc(r, cells, sizeof(float)),
@@ -264,14 +192,14 @@ static bool compute_softmax(reader *r, step *s, const words *w) {
   s->exps = out.exps;
   s->max = out.max;
   s->sum = out.sum;
-  return done(r, engine_softmax(r->runtime, &out, from->data, from->rows, from->columns));
+  return step_done(r, engine_softmax(r->runtime, &out, from->data, from->rows, from->columns));
 }
 
-static bool compute_attention(reader *r, step *s, const words *w) {
-  if (!operands(r, s, w, 3)) return false;
+bool compute_attention(reader *r, step *s, const words *w) {
+  if (!step_operands(r, s, w, 3)) return false;
   const matrix *q = s->from[0], *k = s->from[1], *v = s->from[2];
   bool causal = w->n == 6 && !strcmp(w->word[5], "causal");
-  if (w->n != 5 && !causal) return fail_syntax(r, s);
+  if (w->n != 5 && !causal) return step_syntax(r, s);
   if (q->columns != k->columns || k->rows != v->rows)
     return reader_fail(r,
                        "%s is %d by %d, %s %d by %d, %s %d by %d: widths of %s and %s must "
@@ -280,7 +208,7 @@ static bool compute_attention(reader *r, step *s, const words *w) {
                        v->columns, q->name, k->name, k->name, v->name);
   if (causal && q->rows != k->rows)
     return reader_fail(r, "causal needs as many rows in %s as in %s", q->name, k->name);
-  matrix *m = result(r, s, w, q, v->columns, v->column_labels);
+  matrix *m = step_result(r, s, w, q, v->columns, v->column_labels);
   if (!m) return false;
   s->text = causal ? "causal" : "";
   const engine_attention_args args = {.q = q->data,
@@ -291,50 +219,5 @@ static bool compute_attention(reader *r, step *s, const words *w) {
                                       .d = q->columns,
                                       .dv = v->columns,
                                       .causal = causal};
-  return done(r, engine_attention(r->runtime, m->data, &args)) && all_finite(r, s);
-}
-
-/* Equal scores of n positions through the causal mask; what is left is counted. */
-static bool count_pairs(reader *r, int n, float *out) {
-  size_t cells = (size_t)n * (size_t)n;
-  float *scores = calloc(cells, sizeof *scores), *masked = calloc(cells, sizeof *masked);
-  bool good = scores && masked;
-  if (!good) reader_fail(r, "out of memory");
-  if (good) good = done(r, engine_mask(r->runtime, masked, scores, n, n, true, NULL));
-  int pairs = 0;
-  for (size_t i = 0; good && i < cells; i++) pairs += masked[i] != -INFINITY;
-  free(scores);
-  free(masked);
-  *out = (float)pairs;
-  return good;
-}
-
-static bool compute_pairs(reader *r, step *s, const words *w) {
-  enum { MOST_PAIRS = 64 };
-  double n;
-  if (w->n != 1 || !reader_number(w->word[0], &n) || n != floor(n) || n < 1 || n > MOST_PAIRS)
-    return reader_fail(r, "write: %s, N at most %d", syntax[s->kind], MOST_PAIRS);
-  s->count = (int)n;
-  float *counts = reader_alloc(r, (size_t)s->count, sizeof(float));
-  if (!counts) return false;
-  for (int i = 0; i < s->count; i++)
-    if (!count_pairs(r, i + 1, &counts[i])) return false;
-  s->terms = counts;
-  return true;
-}
-
-static bool compute_say(reader *r, step *s, const words *w) {
-  (void)w;
-  return fail_syntax(r, s);
-}
-
-static bool compute_ask(reader *r, step *s, const words *w) { return compute_say(r, s, w); }
-
-bool lesson_compute(reader *r, step *s, const words *w) {
-  static bool (*const functions[])(reader *, step *, const words *) = {
-#define ATT_STEP(name, syntax, doc) compute_##name,
-#include "lesson_steps.inc"
-#undef ATT_STEP
-  };
-  return functions[s->kind](r, s, w);
+  return step_done(r, engine_attention(r->runtime, m->data, &args)) && step_finite(r, s);
 }

@@ -45,7 +45,11 @@ static void one_step(json *j, const step *s) {
     numbers(j, "exps", s->exps, m->rows, m->columns);
     vector(j, "sum", s->sum, m->rows);
   }
-  if (m && s->terms) {
+  if (s->kind == STEP_heads)
+    numbers(j, "weights", s->terms, s->count * m->rows, s->from[1]->rows);
+  else if (s->kind == STEP_loss || s->kind == STEP_spread || s->kind == STEP_cached)
+    numbers(j, "table", s->terms, s->count, s->groups);
+  else if (m && s->terms) {
     json_int(j, "row", s->work);
     numbers(j, "terms", s->terms, m->columns, s->from[0]->columns);
   }

@@ -1,10 +1,11 @@
-/* lesson_show.c — one show_ function for each kind of step.
+/* lesson_show.c — a show_ function for each kind of step (more of them in
+ * lesson_show_more.c).
  *
  * Nothing is computed here: every number was left in the step by the library.
  * Each step begins with its formula, then the arithmetic of one row, then the
  * whole result where that says more.
  */
-#include "lesson_show.h"
+#include "lesson_show_step.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,21 +17,19 @@
 #include "table.h"
 #include "textshow.h"
 
-enum { INDENT = 4, PROSE = 76, LABEL_ROOM = 14, NARROW = 60 };
+enum { INDENT = SHOW_INDENT, PROSE = 76, LABEL_ROOM = 14, NARROW = 60 };
 
 static int prose_width(const term *t) { return t->width < PROSE ? t->width : PROSE; }
 
 static label text_label(const term *t, const char *text) { return label_name(t, text, LABEL_ROOM); }
 
-/* The name of row or column i, or its number where it has none. */
-static label label_at(const term *t, const char *const *labels, int i) {
+label show_label(const term *t, const char *const *labels, int i) {
   char number[16];
   snprintf(number, sizeof number, "%d", i);
   return text_label(t, labels ? labels[i] : number);
 }
 
-/* "  Q▸ = X · Wq": name, then the right-hand side with a sign between. */
-static void heading(const term *t, const step *s, const char *between, const char *behind) {
+void show_heading(const term *t, const step *s, const char *between, const char *behind) {
   printf("  ");
   matrix_name(t, s->to);
   printf(" = ");
@@ -42,7 +41,7 @@ static void heading(const term *t, const step *s, const char *between, const cha
   text_put(t, "%s\n", behind);
 }
 
-static void print_block(const term *t, const matrix *m, int digits) {
+void show_block(const term *t, const matrix *m, int digits) {
   const matrix_block b = matrix_layout(t, m, digits, t->width - INDENT);
   for (int i = 0; i < b.lines; i++) {
     printf("%*s", INDENT, "");
@@ -54,8 +53,7 @@ static void print_block(const term *t, const matrix *m, int digits) {
              b.shown_columns, m->columns);
 }
 
-/* A · B = C side by side; false if that is too wide. */
-static bool print_product(const term *t, const step *s) {
+bool show_equation(const term *t, const step *s, const char *sign) {
   const matrix *const m[3] = {s->from[0], s->from[1], s->to};
   matrix_block b[3];
   int width = INDENT + 6, rows = 0;
@@ -75,7 +73,7 @@ static bool print_product(const term *t, const step *s) {
     while (last > 0 && matrix_line_is_empty(&b[last], line)) last--;
     printf("%*s", INDENT, "");
     for (int i = 0; i <= last; i++) {
-      if (i > 0) text_put(t, !middle ? "   " : i == 1 ? " · " : " = ");
+      if (i > 0) text_put(t, !middle ? "   " : i == 1 ? sign : " = ");
       matrix_line(&b[i], line, i < last);
     }
     putchar('\n');
@@ -97,9 +95,9 @@ static void paragraphs(const term *t, const char *text, int indent) {
   }
 }
 
-static void show_say(const cli *c, const step *s) { paragraphs(&c->term, s->text, 0); }
+void show_say(const cli *c, const step *s) { paragraphs(&c->term, s->text, 0); }
 
-static void show_ask(const cli *c, const step *s) {
+void show_ask(const cli *c, const step *s) {
   const term *t = &c->term;
   printf("%s", t->inks[INK_STRONG]);
   text_put(t, "  ? ");
@@ -111,26 +109,26 @@ static void show_ask(const cli *c, const step *s) {
   for (int c1 = getchar(); c1 != '\n' && c1 != EOF;) c1 = getchar();
 }
 
-static void show_matrix(const cli *c, const step *s) {
+void show_matrix(const cli *c, const step *s) {
   printf("  ");
   matrix_name(&c->term, s->to);
   printf("\n");
-  print_block(&c->term, s->to, s->digits);
+  show_block(&c->term, s->to, s->digits);
 }
 
-static void show_show(const cli *c, const step *s) { show_matrix(c, s); }
+void show_show(const cli *c, const step *s) { show_matrix(c, s); }
 
-static void show_row(const cli *c, const step *s) {
-  const label name = label_at(&c->term, s->from[0]->row_labels, s->work);
+void show_row(const cli *c, const step *s) {
+  const label name = show_label(&c->term, s->from[0]->row_labels, s->work);
   char behind[sizeof name.text + 16];
   snprintf(behind, sizeof behind, ", row %s", name.text);
-  heading(&c->term, s, "", behind);
-  print_block(&c->term, s->to, s->digits);
+  show_heading(&c->term, s, "", behind);
+  show_block(&c->term, s->to, s->digits);
 }
 
 static void work_title(const term *t, const step *s) {
   if (s->to->rows == 1) return;
-  const label name = label_at(t, s->from[0]->row_labels, s->work);
+  const label name = show_label(t, s->from[0]->row_labels, s->work);
   printf("%*srow %s:\n", INDENT, "", name.text);
 }
 
@@ -166,33 +164,33 @@ static void work_out(const cli *c, const step *s, bool transposed) {
   free(names);
 }
 
-static void show_matmul(const cli *c, const step *s) {
-  heading(&c->term, s, "·", "");
-  if (!print_product(&c->term, s)) print_block(&c->term, s->to, s->digits);
+void show_matmul(const cli *c, const step *s) {
+  show_heading(&c->term, s, "·", "");
+  if (!show_equation(&c->term, s, " · ")) show_block(&c->term, s->to, s->digits);
   work_out(c, s, false);
 }
 
-static void show_dot(const cli *c, const step *s) {
-  heading(&c->term, s, "·", s->to->rows > 1 ? "   (each row with each row)" : "");
-  if (s->to->rows > 1) print_block(&c->term, s->to, s->digits);
+void show_dot(const cli *c, const step *s) {
+  show_heading(&c->term, s, "·", s->to->rows > 1 ? "   (each row with each row)" : "");
+  if (s->to->rows > 1) show_block(&c->term, s->to, s->digits);
   work_out(c, s, true);
-  if (s->to->rows == 1 && s->work < 0) print_block(&c->term, s->to, s->digits);
+  if (s->to->rows == 1 && s->work < 0) show_block(&c->term, s->to, s->digits);
 }
 
 /* x, what is done to it, and the result; one line for each number of a row. */
 static void show_elementwise(const cli *c, const step *s, const char *doing, const char *behind) {
   const term *t = &c->term;
   const matrix *from = s->from[0], *to = s->to;
-  heading(t, s, "", behind);
+  show_heading(t, s, "", behind);
   if (to->rows > 1 || to->columns > 16) {
-    print_block(t, to, s->digits);
+    show_block(t, to, s->digits);
     return;
   }
   const number_format fx = number_fit(from->data, from->columns, s->digits);
   const number_format fy = number_fit(to->data, to->columns, s->digits);
   table *rows = table_new(t, "lrllr");
   for (int i = 0; i < to->columns; i++) {
-    const label name = label_at(t, to->column_labels, i);
+    const label name = show_label(t, to->column_labels, i);
     if (to->columns > 1 || to->column_labels)
       table_label(rows, INK_OFF, &name);
     else
@@ -206,7 +204,7 @@ static void show_elementwise(const cli *c, const step *s, const char *doing, con
 }
 
 /* "÷ √2" in the formula, "÷ 1.41" in the lines. */
-static void show_scale(const cli *c, const step *s) {
+void show_scale(const cli *c, const step *s) {
   const number_format f = number_fit(&s->factor, 1, s->digits);
   char number[NUMBER_BYTES], doing[NUMBER_BYTES + 8], behind[2 * NUMBER_BYTES + 64];
   number_write(number, f, s->factor);
@@ -220,19 +218,19 @@ static void show_scale(const cli *c, const step *s) {
   show_elementwise(c, s, doing, behind);
 }
 
-static void show_shift(const cli *c, const step *s) {
+void show_shift(const cli *c, const step *s) {
   char behind[160];
   snprintf(behind, sizeof behind, " %s", s->text);
   show_elementwise(c, s, s->text, behind);
 }
 
-static void show_mask(const cli *c, const step *s) {
+void show_mask(const cli *c, const step *s) {
   const term *t = &c->term;
   bool causal = !strcmp(s->text, "causal");
-  heading(t, s, "", "");
+  show_heading(t, s, "", "");
   text_wrap(stdout, t, causal ? "causal: a row sees itself and what came before" : s->text, INDENT,
             prose_width(t));
-  print_block(t, s->to, s->digits);
+  show_block(t, s->to, s->digits);
   text_put(t, "%*s· hidden    %d of %d pairs are left\n", INDENT, "", s->count,
            s->to->rows * s->to->columns);
 }
@@ -250,7 +248,7 @@ static void softmax_row(const cli *c, const step *s) {
   number_write(max, (number_format){score.decimals, 0}, s->max[s->work]);
   work_title(t, s);
   table *rows = table_new(t, "lrrrrb");
-  bool narrow = t->width < NARROW;
+  bool narrow = t->width < NARROW || s->max[s->work] == -INFINITY;
   table_head(rows, "");
   table_head(rows, from->name);
   table_put(rows, INK_FAINT, narrow ? "−max" : "%s − %s", from->name, max);
@@ -258,7 +256,7 @@ static void softmax_row(const cli *c, const step *s) {
   table_put(rows, INK_FAINT, narrow ? "÷sum" : "÷ sum = %s", to->name);
   table_head(rows, "");
   for (int i = 0; i < n; i++) {
-    const label name = label_at(t, to->column_labels, i);
+    const label name = show_label(t, to->column_labels, i);
     table_label(rows, INK_OFF, &name);
     table_number(rows, INK_OFF, score, from->data[row + (size_t)i]);
     table_number(rows, INK_OFF, shifted, s->shifted[row + (size_t)i]);
@@ -275,7 +273,7 @@ static void softmax_row(const cli *c, const step *s) {
   table_print(rows, INDENT);
 }
 
-static void show_softmax(const cli *c, const step *s) {
+void show_softmax(const cli *c, const step *s) {
   const term *t = &c->term;
   printf("  ");
   matrix_name(t, s->to);
@@ -283,7 +281,7 @@ static void show_softmax(const cli *c, const step *s) {
   matrix_name(t, s->from[0]);
   printf(")\n");
   if (s->work >= 0) softmax_row(c, s);
-  if (s->to->rows > 1) print_block(t, s->to, s->digits);
+  if (s->to->rows > 1) show_block(t, s->to, s->digits);
 }
 
 /* "[a b c]": the numbers x[0], x[stride] … */
@@ -315,7 +313,7 @@ static void mix_row(const cli *c, const step *s) {
   bool narrow = t->width < NARROW;
   table *rows = table_new(t, "lrllrl");
   for (int j = 0; j < w->columns; j++) {
-    const label name = label_at(t, w->column_labels ? w->column_labels : v->row_labels, j);
+    const label name = show_label(t, w->column_labels ? w->column_labels : v->row_labels, j);
     table_label(rows, INK_OFF, &name);
     table_number(rows, INK_OFF, fw, weights[j]);
     table_put(rows, INK_OFF, narrow ? "" : "×");
@@ -330,41 +328,11 @@ static void mix_row(const cli *c, const step *s) {
   table_print(rows, INDENT);
 }
 
-static void show_mix(const cli *c, const step *s) {
-  heading(&c->term, s, "·", "");
+void show_mix(const cli *c, const step *s) {
+  show_heading(&c->term, s, "·", "");
   bool narrow = s->to->columns <= 6 && s->from[0]->columns <= 16;
   if (s->work >= 0 && narrow) mix_row(c, s);
-  if (s->to->rows > 1 || s->work < 0 || !narrow) print_block(&c->term, s->to, s->digits);
-}
-
-static void show_attention(const cli *c, const step *s) {
-  const term *t = &c->term;
-  printf("  ");
-  matrix_name(t, s->to);
-  printf(" = attention(");
-  for (int i = 0; i < 3; i++) {
-    if (i) printf(", ");
-    matrix_name(t, s->from[i]);
-  }
-  text_put(t, ")   scale 1/√%d%s%s\n", s->from[0]->columns, s->text[0] ? ", " : "", s->text);
-  print_block(t, s->to, s->digits);
-}
-
-static void show_pairs(const cli *c, const step *s) {
-  table *rows = table_new(&c->term, "rrrlb");
-  table_head(rows, "n");
-  table_head(rows, "all n × n");
-  table_head(rows, "causal");
-  table_head(rows, "n(n+1)/2");
-  table_head(rows, "");
-  for (int n = 1; n <= s->count; n++) {
-    table_put(rows, INK_OFF, "%d", n);
-    table_put(rows, INK_OFF, "%d", n * n);
-    table_put(rows, INK_STRONG, "%.0f", (double)s->terms[n - 1]);
-    table_put(rows, INK_FAINT, "%d × %d / 2", n, n + 1);
-    table_bar(rows, s->terms[n - 1] / s->terms[s->count - 1]);
-  }
-  table_print(rows, INDENT);
+  if (s->to->rows > 1 || s->work < 0 || !narrow) show_block(&c->term, s->to, s->digits);
 }
 
 void lesson_show(const cli *c, const lesson *l) {

@@ -86,7 +86,8 @@ static void print_about(const term *t, const char *text) {
 static void print_help(const entry *e) {
   const term *t = &settings.term;
   const char *gap = e->command->operands[0] ? " " : "";
-  printf("usage: attend %s%s%s [options]\n\n", e->name, gap, e->command->operands);
+  text_say(t, INK_OFF, 0, "usage: attend %s%s%s [options]", e->name, gap, e->command->operands);
+  putchar('\n');
   text_wrap(stdout, t, e->summary, 0, t->width);
   putchar('\n');
   print_about(t, e->command->about);

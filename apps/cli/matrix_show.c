@@ -1,8 +1,8 @@
 /* matrix_show.c — a matrix with its labels, line by line.
  *
  * Lines are printed one at a time so that several blocks can stand side by
- * side. Hidden scores show as a dot. What does not fit is left out from the
- * middle's end and counted in words, never squeezed.
+ * side. Hidden scores show as a dot. What does not fit is left out at the
+ * end and counted in words, never squeezed.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "number.h"
 #include "textshow.h"
 
-enum { MOST_ROWS = 16, LABEL_ROOM = 14, COLUMN_ROOM = 9 };
+enum { MOST_ROWS = 16, ROWS_OF_MORE = 3, LABEL_ROOM = 14, COLUMN_ROOM = 9 };
 
 ink matrix_ink(const matrix *m) {
   switch (m->name[0]) {
@@ -50,7 +50,7 @@ matrix_block matrix_layout(const term *t, const matrix *m, int digits, int room)
   b.decimals = f.decimals;
   b.column_width = (f.width > names ? f.width : names) + 2;
   b.label_width = widest(t, m->row_labels, m->rows, LABEL_ROOM);
-  b.shown_rows = m->rows > MOST_ROWS ? MOST_ROWS - 4 : m->rows;
+  b.shown_rows = m->rows > MOST_ROWS ? ROWS_OF_MORE : m->rows;
   b.shown_columns = m->columns;
   const int frame = b.label_width + (b.label_width > 0) + 3; /* label, gap, brackets, blank */
   if (frame + m->columns * b.column_width > room) {

@@ -91,24 +91,28 @@ static int store_choice(const option_set *set, const option *o, const char *type
   return complain(set, typed, what, text);
 }
 
-static int store_ids(const option_set *set, const option *o, const char *typed, const char *text) {
+int options_read_ids(id_list *out, const char *text) {
   id_list list = {.ids = malloc((strlen(text) + 1) * sizeof(int32_t))};
-  if (!list.ids) return complain(set, typed, "out of memory", "");
-  for (const char *at = text;;) {
+  for (const char *at = text; list.ids;) {
     char *end;
     errno = 0;
     long long value = strtoll(at, &end, 10);
     bool good = *at >= '0' && *at <= '9' && !errno && value <= INT32_MAX;
-    if (!good || (*end && *end != ',')) {
-      free(list.ids);
-      return complain(set, typed, "token ids are numbers separated by commas, not ", text);
-    }
+    if (!good || (*end && *end != ',')) break;
     list.ids[list.n++] = (int32_t)value;
-    if (!*end) break;
+    if (!*end) {
+      *out = list;
+      return 0;
+    }
     at = end + 1;
   }
-  *(id_list *)o->target = list;
-  return 0;
+  free(list.ids);
+  return -1;
+}
+
+static int store_ids(const option_set *set, const option *o, const char *typed, const char *text) {
+  if (options_read_ids(o->target, text) == 0) return 0;
+  return complain(set, typed, "token ids are numbers separated by commas, not ", text);
 }
 
 static int store(const option_set *set, const option *o, const char *typed, const char *text) {

@@ -25,7 +25,7 @@ typedef enum option_kind {
 } option_kind;
 
 typedef struct id_list {
-  int32_t *ids; /* lives as long as the program */
+  int32_t *ids; /* malloc */
   int64_t n;
 } id_list;
 
@@ -49,6 +49,9 @@ typedef struct option_set {
  * returned; -1 after a usage error, which is already on stderr. "--" ends the
  * options; a value stands behind its option or after "=". */
 int options_parse(const option_set *set, int argc, char **argv);
+
+/* Reads "1,2,3"; -1 if it is not that (or there is no memory). */
+int options_read_ids(id_list *out, const char *text);
 
 /* True if the user gave that option (valid after options_parse). */
 bool option_given(const void *target);

@@ -52,16 +52,17 @@ static layout layout_of(const term *t, const sums *s) {
   return l;
 }
 
-/* A factor, right-aligned, in its ink; the parentheses are not coloured. */
-static void put_factor(const term *t, number_format f, float x, ink which, bool left) {
+/* A factor in its ink: aligned to the right (side -1), to the left (1), or to the
+ * left with nothing behind it (0). The parentheses are not coloured. */
+static void put_factor(const term *t, number_format f, float x, ink which, int side) {
   char text[NUMBER_BYTES];
   number_write(text, (number_format){f.decimals, 0}, x);
   bool negative = text[0] == '-';
   int gap = f.width - (int)strlen(text) - 2 * negative;
   if (gap < 0) gap = 0;
   const char *color = which == INK_OFF ? "" : t->inks[which];
-  printf("%*s%s%s%s%s%s%*s", left ? 0 : gap, "", negative ? "(" : "", color, text,
-         which == INK_OFF ? "" : t->inks[INK_OFF], negative ? ")" : "", left ? gap : 0, "");
+  printf("%*s%s%s%s%s%s%*s", side < 0 ? gap : 0, "", negative ? "(" : "", color, text,
+         which == INK_OFF ? "" : t->inks[INK_OFF], negative ? ")" : "", side > 0 ? gap : 0, "");
 }
 
 static void put_products(const layout *l, const sums *s, int i) {
@@ -78,9 +79,10 @@ static void put_sum(const term *t, const layout *l, const sums *s, int i) {
   for (int k = 0; k < s->terms; k++) {
     if (k > 0 && k % l->per_line == 0) printf("\n%*s", s->indent + l->name_width, "");
     if (k > 0) printf(k % l->per_line ? " + " : "+ ");
-    put_factor(t, l->a, s->a[k], s->ink_a, false);
+    put_factor(t, l->a, s->a[k], s->ink_a, -1);
     text_put(t, "×");
-    put_factor(t, l->b, factor_b(s, i, k), s->ink_b, true);
+    bool breaks = (k + 1) % l->per_line == 0 && k + 1 < s->terms;
+    put_factor(t, l->b, factor_b(s, i, k), s->ink_b, !breaks);
   }
   if (l->middle) {
     bool exact = true;

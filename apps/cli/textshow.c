@@ -241,6 +241,17 @@ void text_wrap(FILE *out, const term *t, const char *text, int indent, int width
   text_wrap_from(out, t, text, indent, width);
 }
 
+void text_say(const term *t, ink color, int indent, const char *format, ...) {
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  printf("%s", t->inks[color]);
+  text_wrap(stdout, t, text, indent, t->width);
+  printf("%s", t->inks[INK_OFF]);
+}
+
 void text_put(const term *t, const char *format, ...) {
   char small[1024];
   va_list args;

@@ -66,4 +66,9 @@ void text_wrap(FILE *out, const term *t, const char *text, int indent, int width
 /* The same when the cursor already stands at `indent` in the first line. */
 void text_wrap_from(FILE *out, const term *t, const char *text, int indent, int width);
 
+/* printf to stdout, wrapped to the term's width, in the ink, each line after
+ * `indent` spaces. At most 1000 bytes. */
+void text_say(const term *t, ink color, int indent, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
 #endif

@@ -35,7 +35,11 @@ static void show_sparse(const term *t, vector_style style, const float *x, int64
     make_room(t, &column, indent, (int)(strlen(cell) + strlen(number)));
     printf("%s%s%s%s", cell, t->inks[style.color], number, t->inks[INK_OFF]);
   }
-  text_put(t, "  (%lld of %lld are 0)\n", (long long)(n - nonzeros(x, n)), (long long)n);
+  char rest[64];
+  snprintf(rest, sizeof rest, "  (%lld of %lld are 0)", (long long)(n - nonzeros(x, n)),
+           (long long)n);
+  make_room(t, &column, indent, (int)strlen(rest));
+  printf("%s\n", rest);
 }
 
 void vector_show(const term *t, const char *name, const float *x, int64_t n, vector_style style) {

@@ -12,6 +12,7 @@
 #include "attend/capture.h"
 #include "attend/dtype.h"
 #include "attend/generate.h"
+#include "attend/layers.h"
 #include "attend/mask.h"
 #include "attend/matrix.h"
 #include "attend/measure.h"

@@ -1,16 +1,11 @@
-/* parts.c — one linear map, one softmax, for whoever looks at single steps.
- *
- * Both are made of what the large functions are made of: att_linear packs and
- * multiplies like a layer, att_softmax lets attention itself sum, with the
- * scores as a bias on queries and keys of width zero.
- */
+/* parts.c — softmax step by step: attention itself takes the maximum and sums,
+ * with the scores as a bias on a query and keys of width zero. */
 #include "attend/parts.h"
 
 #include <math.h>
 
 #include "base/alloc.h"
 #include "kernels/kernels.h"
-#include "tensor/product.h"
 #include "tensor/shape.h"
 
 enum { BLOCK = 128, SPAN = 512 }; /* canonical_order.md */
@@ -31,71 +26,6 @@ static att_status check_output(const att_view *view, const char *name, int ndim,
   if (att_views_overlap(view, input))
     return att_fail(ATT_BAD_ARGUMENT, "%s overlaps %s", name, input_name);
   return ATT_OK;
-}
-
-static att_status check_linear(const att_view *y, const att_view *x, const att_view *w,
-                               const att_view *bias) {
-  ATT_TRY(att_view_check(x, "att_linear: x", 2));
-  ATT_TRY(att_view_check(w, "att_linear: w", 2));
-  const int64_t sizes[4] = {x->shape[0], x->shape[1], w->shape[0], x->shape[1]};
-  ATT_TRY(check_f32(x, "att_linear: x", 2, sizes));
-  ATT_TRY(att_view_check_shape(w, "att_linear: w", 2, sizes + 2));
-  const int64_t out[2] = {x->shape[0], w->shape[0]};
-  ATT_TRY(check_output(y, "att_linear: y", 2, out, x, "x"));
-  ATT_TRY(check_output(y, "att_linear: y", 2, out, w, "w"));
-  if (!bias->data) return ATT_OK;
-  ATT_TRY(check_f32(bias, "att_linear: bias", 1, out + 1));
-  return check_output(y, "att_linear: y", 2, out, bias, "bias");
-}
-
-/* The three operands with adjacent elements: the caller's own where they are so
- * already, else copies. */
-typedef struct dense {
-  att_view view;
-  void *copy;
-  int64_t count;
-} dense;
-
-static att_status dense_of(dense *out, const att_runtime *runtime, const att_view *view,
-                           bool with_content) {
-  int last = view->ndim - 1;
-  *out = (dense){.view = *view};
-  if (view->stride[last] == 1 || view->shape[last] <= 1) return ATT_OK;
-  out->count = att_view_count(view);
-  ATT_TRY(att_alloc(&out->copy, runtime, out->count, sizeof(float), "adjacent elements"));
-  out->view = att_view_of(out->copy, ATT_F32, view->ndim, view->shape);
-  return with_content ? att_view_copy(&out->view, view) : ATT_OK;
-}
-
-static void release(dense *d, const att_runtime *runtime) {
-  att_release(runtime, d->copy, d->count, sizeof(float));
-}
-
-att_status att_linear(att_runtime *runtime, att_view y, att_view x, att_view w, att_view bias) {
-  if (!runtime) return att_fail(ATT_BAD_ARGUMENT, "att_linear: runtime is NULL");
-  ATT_TRY(check_linear(&y, &x, &w, &bias));
-  dense dense_x, dense_y = {0}, dense_bias = {0};
-  att_packed packed = {0};
-  att_status status = dense_of(&dense_x, runtime, &x, true);
-  if (status == ATT_OK) status = dense_of(&dense_y, runtime, &y, false);
-  if (status == ATT_OK && bias.data) status = dense_of(&dense_bias, runtime, &bias, true);
-  if (status == ATT_OK) status = att_packed_create(&packed, runtime, &w);
-  if (status == ATT_OK) {
-    const att_product_args args = {.x = dense_x.view.data,
-                                   .x_stride = dense_x.view.stride[0],
-                                   .m = x.shape[0],
-                                   .w = &packed,
-                                   .bias = dense_bias.view.data,
-                                   .y = dense_y.view.data,
-                                   .y_stride = dense_y.view.stride[0]};
-    att_product(runtime, &args);
-    if (dense_y.copy) status = att_view_copy(&y, &dense_y.view);
-  }
-  att_packed_release(&packed, runtime);
-  release(&dense_bias, runtime);
-  release(&dense_y, runtime);
-  release(&dense_x, runtime);
-  return status;
 }
 
 static att_status check_softmax(const att_softmax_parts *out, const att_view *scores) {

@@ -5,13 +5,19 @@ is its first line of documentation; `needs_shared` marks those that compare with
 published cases.
 """
 import array
+import fcntl
 import glob
 import json
 import os
+import pty
 import re
+import signal
 import struct
 import subprocess
 import tempfile
+import termios
+import time
+import unicodedata
 
 import run_cases
 
@@ -142,6 +148,39 @@ def furthest(got, wanted, tolerance):
     return None
 
 
+def matrix_step(name, numbers, columns, transposed):
+    """A step of a lesson file that gives a matrix."""
+    rows = [numbers[at:at + columns] for at in range(0, len(numbers), columns)]
+    rows = zip(*rows) if transposed else rows
+    return f"matrix {name}\n" + "".join("  " + " ".join((f"{x:.9g}" for x in row)) + "\n" for row in rows)
+
+
+def check_lessons_with_heads_match_published(program):
+    """a lesson with heads computes the published multi-head cases"""
+    for case, heads in (("f2_multihead_3x4_2heads", 2), ("f_multihead_5x64_8heads", 8)):
+        path = os.path.join(run_cases.SHARED, "golden", "lessons", case + ".safetensors")
+        data = read_safetensors(path)[1]
+        width = 4 if heads == 2 else 64
+        text = "title heads\n" + matrix_step("X", data["x"], width, False)
+        for name, key in (("Wq", "w_q"), ("Wk", "w_k"), ("Wv", "w_v")):
+            text += matrix_step(name, data[key], width, True)
+        text += matrix_step("Wo", data["w_o"], len(data["concat"]) // len(data["x"]) * width, True)
+        text += "matmul Q = X Wq\nmatmul K = X Wk\nmatmul V = X Wv\n"
+        text += f"heads Z = Q K V {heads}\nmatmul O = Z Wo\n"
+        with tempfile.TemporaryDirectory() as folder:
+            lesson = os.path.join(folder, "heads.lesson")
+            with open(lesson, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            got = read_json(program, "lesson", lesson)
+        for name, key, wanted in (("Z", "weights", "weights"), ("Z", "values", "concat"),
+                                  ("O", "values", "out")):
+            numbers = [x for row in lesson_step(got, name)[key] for x in row]
+            problem = furthest(numbers, data[wanted], 2e-5)  # float32 sums of up to 512 products
+            if problem:
+                return f"{case}, {key} of {name}: {problem}"
+    return None
+
+
 STORIES = os.path.join(run_cases.SHARED, "golden_models", "stories260k")
 MODEL = os.path.join(STORIES, "stories260K.bin")
 
@@ -257,6 +296,196 @@ def check_documents_show_what_is_printed(program):
     return None if seen else "no document shows anything"
 
 
+def start_on_terminal(program, arguments, columns, env=None):
+    """A running program, and the terminal of that width that it runs on."""
+    child, terminal = pty.fork()
+    if child == 0:
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+        os.execve(program, [program, *arguments], run_cases.environment(program, env))
+    return child, terminal
+
+
+def on_terminal(program, arguments, columns, env=None, keys=b""):
+    """What a program prints on a terminal of that width, and its exit code."""
+    child, terminal = start_on_terminal(program, arguments, columns, env)
+    if keys:
+        os.write(terminal, keys)
+    output = b""
+    while True:
+        try:
+            piece = os.read(terminal, 65536)
+        except OSError:  # the other side has gone
+            break
+        if not piece:
+            break
+        output += piece
+    status = os.waitpid(child, 0)[1]
+    os.close(terminal)
+    return output.decode("utf-8", errors="replace"), os.waitstatus_to_exitcode(status)
+
+
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def columns_of(line):
+    """Columns of a line on a terminal; None if it has characters that it must not have."""
+    total = 0
+    for character in ESCAPES.sub("", line):
+        if unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+            return None
+        if not unicodedata.combining(character):
+            total += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return total
+
+
+HOSTILE = ["", " ", "\n", "a\tb\x1b[31mc\x07", "\u202eabc\u202c", "\u05e9\u05dc\u05d5\u05dd",
+           "\U0001f469\u200d\U0001f680\U0001f44d\U0001f3fd\U0001f1e9\U0001f1ea",
+           "e\u0301" + "\u0301" * 40, "\u732b\u3000\ufe0f", "<s></s>\\n", "%s%n%d", "a" * 300,
+           b"\xff\xfe\xc3", b"\xed\xa0\x80\xf8\x88"]
+VIEWS = [["explain", "--block"], ["explain", "-H", "0", "--keys", "4"], ["look"],
+         ["look", "-H", "0"], ["look", "-H", "0", "--digits", "2"],
+         ["look", "-H", "1", "--stage", "raw"], ["tokenize"], ["run", "-n", "8", "--quiet"]]
+LOOKS = [{"COLORTERM": "truecolor"}, {"TERM": "xterm"}, {"TERM": "dumb"}, {"LANG": "C"},
+         {"LANG": "C", "NO_COLOR": "1"}]
+
+
+def bad_line(text, columns):
+    for line in text.replace("\r\n", "\n").split("\n"):
+        width = columns_of(line)
+        if width is None:
+            return f"a control character reaches the terminal: {line!r}"
+        if width > columns:
+            return f"{width} columns: {line!r}"
+    return None
+
+
+def view_arguments(view, prompt, model):
+    return [view[0], *view[1:], "-m", model, "--", prompt]
+
+
+def check_hostile_prompts_on_terminals(program):
+    """hostile prompts stay within the terminal and leave it alone (published model)"""
+    for number, prompt in enumerate(HOSTILE):
+        for place, view in enumerate(VIEWS):
+            columns = (40, 80, 200)[(number + place) % 3]
+            env = LOOKS[(number + place) % len(LOOKS)]
+            text, code = on_terminal(program, view_arguments(view, prompt, MODEL), columns, env)
+            if view[0] == "run":  # the text itself: lines as they come, tabs too
+                problem = bad_line(text.replace("\t", " "), 10**9)
+            else:
+                problem = bad_line(text, columns)
+            if code or problem:
+                return f"{view} {prompt!r} {columns} {env}: exit {code}, {problem}"
+    return None
+
+
+def check_pages_on_terminals(program):
+    """pages keep to 40, 80 and 200 columns in UTF-8 and C"""
+    names = [entry["name"] for entry in read_json(program, "lesson", "list")["lessons"]]
+    pages = [["lesson", name] for name in names] + [["lesson", "list"], ["cost"], ["info"]]
+    pages += [["help", name] for name in ("run", "lesson", "look", "sdpa", "explain")]
+    pages += [["explain"], ["look"], ["look", "-L", "1", "-H", "0"]]
+    for columns in (40, 80, 200):
+        for number, page in enumerate(pages):
+            env = LOOKS[(number + columns) % len(LOOKS)]
+            enters = b"\n" * 20 if page[0] == "lesson" else b""
+            text, code = on_terminal(program, page, columns, env, enters)
+            problem = bad_line(text, columns)
+            if code or problem:
+                return f"{page} {columns} {env}: exit {code}, {problem}"
+    return None
+
+
+def check_question_waits(program):
+    """a question waits for Enter at a terminal"""
+    child, terminal = start_on_terminal(program, ["lesson", "mixing"], 80)
+    before = ""
+    while "(Enter shows the answer)" not in before:
+        before += os.read(terminal, 65536).decode()
+    time.sleep(0.2)  # a program that does not wait would go on
+    os.set_blocking(terminal, False)
+    try:
+        before += os.read(terminal, 65536).decode()
+    except BlockingIOError:
+        pass
+    os.set_blocking(terminal, True)
+    os.write(terminal, b"\n\n\n")
+    after = ""
+    while True:
+        try:
+            after += os.read(terminal, 65536).decode()
+        except OSError:
+            break
+    os.waitpid(child, 0)
+    os.close(terminal)
+    if "[1.5  0.5]" in ESCAPES.sub("", before):
+        return f"did not wait: {before!r}"
+    return None if "[1.5  0.5]" in ESCAPES.sub("", after) else f"no answer after Enter: {after!r}"
+
+
+def check_colours_on_terminal(program):
+    """Q, K and V have their colours on a terminal, and none with NO_COLOR or TERM=dumb"""
+    dark = {"Q": "38;2;111;219;219", "K": "38;2;255;111;39", "V": "38;2;183;75;255"}
+    text, _ = on_terminal(program, ["explain"], 80, {"COLORTERM": "truecolor"})
+    for letter, escape in dark.items():
+        if escape not in text:
+            return f"no {letter} in its colour"
+    for env in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": "(unset)"}):
+        text, _ = on_terminal(program, ["explain"], 80, env)
+        if "\x1b" in text:
+            return f"escapes with {env}"
+    return None
+
+
+def check_interrupt(program):
+    """Ctrl-C ends a long text with its line finished and 130 (published model)"""
+    arguments = ["run", "-m", MODEL, "-n", "400", "--threads", "1", "Once upon a time"]
+    process = subprocess.Popen([program, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=run_cases.environment(program))
+    first = os.read(process.stdout.fileno(), 1)
+    process.send_signal(signal.SIGINT)
+    rest, errors = process.communicate(timeout=run_cases.SECONDS)
+    if process.returncode == 0 and b"(length)" in errors:
+        return None  # the machine was faster than the signal
+    if process.returncode != 130 or b"interrupted" not in errors:
+        return f"exit {process.returncode}: {errors!r}"
+    return None if (first + rest).startswith(b"Once upon a time") else f"text {first + rest!r}"
+
+
+def check_json_of_every_view(program):
+    """--json is one valid value for every command, hostile prompts too (published model)"""
+    for prompt in HOSTILE:
+        for view in VIEWS:
+            read_json(program, *view_arguments(view, prompt, MODEL))
+    for page in (["info"], ["cost"], ["lesson", "list"], ["info", MODEL]):
+        read_json(program, *page)
+    return None
+
+
+def check_look_json_is_explain_json(program):
+    """look and explain agree on weights and scores"""
+    row = read_json(program, "explain", "-L", "1")
+    for stage, key in (("weights", "weight"), ("raw", "raw"), ("scaled", "scaled"), ("mask", "score")):
+        heads = read_json(program, "look", "--stage", stage)["heads"]
+        values = [head for head in heads if head["layer"] == 1][0]["values"][row["query"]]
+        if values != [k[key] for k in row["keys"]]:
+            return f"{stage}: {values}"
+    return None
+
+
+def check_threads_and_targets(program):
+    """run gives the same bytes with 1, 2, 3, 5 threads and on every target of a class"""
+    targets = read_json(program, "info")["targets"]
+    flags = ["--json", "-m", MODEL, "-n", "40", "--seed", "7", "-t", "0.9", "--top-p", "0.95",
+             "Once upon"]  # published model
+    seen = {}
+    for extra in [["--threads", n] for n in ("1", "2", "3", "5")] + [["--cpu", t] for t in targets]:
+        value = json.loads(run(program, "run", *extra, *flags).stdout)
+        if seen.setdefault(value["class"], value["tokens"]) != value["tokens"]:
+            return f"{extra}: {value['tokens']}"
+    return None if len(seen) == 2 else f"classes seen: {list(seen)}"
+
+
 def all_checks():
-    return [(check.__doc__.split("\n")[0], check, "published" in check.__doc__)
+    return [(check.__doc__.split("\n")[0], check, "published" in check.__doc__ or check is check_threads_and_targets)
             for name, check in sorted(globals().items()) if name.startswith("check_")]

@@ -1,0 +1,126 @@
+/* cmd_look.c — attend look: attention as a picture in the terminal. */
+#include <stdio.h>
+
+#include "attend/status.h"
+#include "json_out.h"
+#include "look.h"
+
+static const int64_t CAPTURE_BUDGET = (int64_t)1 << 32;
+
+static subject what;
+static look_options choices = {.layer = -1, .head = -1, .top = 2, .stage = STAGE_WEIGHTS};
+
+static const option options[] = {
+    SUBJECT_OPTIONS(what),
+    {"layer", 'L', OPTION_INT, &choices.layer, "l", 0, 1e6, "this layer only"},
+    {"head", 'H', OPTION_INT, &choices.head, "h", 0, 1e6,
+     "this head only, large; of the last layer unless -L says another"},
+    {"stage", 0, OPTION_CHOICE, &choices.stage, "raw|scaled|mask|weights", 0, 0,
+     "q · k; times the scale; with what is hidden; after softmax. Default weights"},
+    {"first", 0, OPTION_CHOICE, &choices.first, "scale|hide|show", 0, 0,
+     "the first token's column takes most of the weight in many heads: scale: it does not count "
+     "for the colours; hide: it is not drawn; show: as any other. Default scale"},
+    {"limit", 0, OPTION_CHOICE, &choices.limit, "head|one", 0, 0,
+     "full colour at the largest number of the head, or at 1. Default head"},
+    {"curve", 0, OPTION_CHOICE, &choices.curve, "linear|sqrt|log", 0, 0,
+     "how colours follow numbers. Default linear"},
+    {"top", 0, OPTION_INT, &choices.top, "N", 0, 9,
+     "names the N strongest keys behind a row where there is room; default 2"},
+    {"digits", 0, OPTION_INT, &choices.digits, "N", 0, 4, "numbers with N decimals, no colours"},
+    {0}};
+
+static int check(look *l, const cli *c) {
+  const att_model_info *info = att_model_describe(what.model);
+  l->layers = info->layers;
+  l->heads = info->heads;
+  l->n = what.n;
+  if (l->options.layer >= l->layers)
+    return cli_usage(c, "-L %lld: the layers are 0 to %lld", (long long)l->options.layer,
+                     (long long)l->layers - 1);
+  if (l->options.head >= l->heads)
+    return cli_usage(c, "-H %lld: the heads are 0 to %lld", (long long)l->options.head,
+                     (long long)l->heads - 1);
+  if (l->n > info->context)
+    return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)l->n,
+                    (long long)info->context);
+  if (l->options.head >= 0 && l->options.layer < 0) l->options.layer = l->layers - 1;
+  if (l->options.digits > 0 && l->options.head < 0)
+    return cli_usage(c, "--digits is for one head: give -H");
+  return CLI_OK;
+}
+
+static int evaluate(look *l, const cli *c) {
+  char select[160], layer[24] = "*";
+  if (l->options.layer >= 0) snprintf(layer, sizeof layer, "%lld", (long long)l->options.layer);
+  snprintf(select, sizeof select, "blocks.%s.attn.%s,blocks.%s.attn.%s", layer,
+           look_sites[l->options.stage], layer, look_sites[STAGE_MASK]);
+  att_session_options room;
+  att_session_options_init(&room);
+  room.context = l->n;
+  if (att_session_create(&l->session, what.model, &room) != ATT_OK ||
+      att_capture_create(&l->capture, l->session, select, l->n, CAPTURE_BUDGET) != ATT_OK ||
+      att_session_eval(l->session, what.ids, what.n) != ATT_OK)
+    return cli_fail_status(c);
+  return CLI_OK;
+}
+
+static void json_head(json *j, const look *l, int64_t layer, int64_t head) {
+  const look_map m = look_map_of(l, layer, head);
+  json_open(j, NULL, '{');
+  json_int(j, "layer", layer);
+  json_int(j, "head", head);
+  if (l->options.stage == STAGE_WEIGHTS) json_float(j, "first_mass", m.first_mass);
+  json_view(j, "values", m.values);
+  json_close(j);
+}
+
+static void print_json(const look *l) {
+  static const char *const stages[] = {"raw", "scaled", "mask", "weights"};
+  int64_t first = l->options.layer < 0 ? 0 : l->options.layer;
+  int64_t end = l->options.layer < 0 ? l->layers : first + 1;
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_string(&j, "model", att_model_describe(what.model)->name);
+  json_string(&j, "class", att_runtime_class(what.runtime));
+  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json_string(&j, "stage", stages[l->options.stage]);
+  json_open(&j, "heads", '[');
+  for (int64_t layer = first; layer < end; layer++)
+    for (int64_t head = 0; head < l->heads; head++)
+      if (l->options.head < 0 || head == l->options.head) json_head(&j, l, layer, head);
+  json_close(&j);
+  json_close(&j);
+  json_end(&j);
+}
+
+static int run(const cli *c, int n, char **operands) {
+  look l = {.what = &what, .options = choices};
+  int code = subject_open(&what, c, n, operands);
+  if (code == CLI_OK) code = check(&l, c);
+  if (code == CLI_OK) code = evaluate(&l, c);
+  if (code == CLI_OK) {
+    if (c->json)
+      print_json(&l);
+    else if (l.options.head >= 0)
+      look_head_text(c, &l, l.options.layer, l.options.head);
+    else
+      look_grid_text(c, &l);
+  }
+  att_capture_free(l.capture);
+  att_session_free(l.session);
+  subject_close(&what);
+  return code;
+}
+
+const command cmd_look = {
+    .operands = "[PROMPT]",
+    .least = 0,
+    .most = 1,
+    .about = "Runs the model on PROMPT and draws who looks at whom: all heads as small maps, those "
+             "of one layer with -L, one head large with -H. Row i is the query at position i, "
+             "column j the key; a dot is a hidden key.\n\n"
+             "Half blocks with 24-bit or 256 colours, shades with 16, characters without colour; "
+             "never wider than the terminal. --json prints all numbers.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,161 @@
+/* look_head.c — one head as a heat map: rows are queries, columns keys.
+ *
+ * Small maps have a line for each query, two columns for each key and the
+ * strongest keys in words. Larger ones have one column for each key and, where
+ * colours allow, two queries in a line; still larger ones join neighbours and
+ * show the strongest. A line is never wider than the terminal.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "attend/model.h"
+#include "look.h"
+#include "memory.h"
+#include "number.h"
+
+enum { LABEL_ROOM = 14, MOST_LINES = 48, WORD_ROOM = 10 };
+
+/* How a map is drawn. */
+typedef struct drawing {
+  int label_width, number_width;
+  int cell;      /* columns of a cell */
+  int64_t join;  /* keys, and queries, in a cell */
+  int64_t cells; /* cells in a line */
+  int64_t rows_per_line;
+  int top; /* keys in words behind a line */
+  int decimals;
+} drawing;
+
+static label token_at(const look *l, const term *t, int64_t position, int most) {
+  return subject_label(l->what, t, l->what->ids[position], most);
+}
+
+static int digits_of(int64_t n) {
+  int digits = 1;
+  for (; n >= 10; n /= 10) digits++;
+  return digits;
+}
+
+static drawing choose(const look *l, const term *t, const look_map *m, const heat *h) {
+  drawing d = {.number_width = digits_of(m->n - 1),
+               .join = 1,
+               .rows_per_line = 1,
+               .decimals = (int)l->options.digits};
+  for (int64_t i = 0; i < m->n; i++) {
+    const label token = token_at(l, t, i, t->width < 60 ? LABEL_ROOM / 2 : LABEL_ROOM);
+    if (token.columns > d.label_width) d.label_width = token.columns;
+  }
+  const int64_t keys = m->n - m->first_key;
+  const int room = t->width - d.label_width - d.number_width - 3;
+  d.cell = d.decimals > 0 ? d.decimals + 3 : 2;
+  if (keys * d.cell > room && d.decimals == 0) d.cell = 1;
+  const int64_t fitting = room / d.cell > 0 ? room / d.cell : 1;
+  if (keys > fitting) d.join = (keys + fitting - 1) / fitting;
+  d.cells = (keys + d.join - 1) / d.join;
+  bool tall = m->n / d.join > MOST_LINES || d.join > 1;
+  if (d.cell == 1 && tall && heat_has_halves(h)) d.rows_per_line = 2;
+  int left = room - (int)d.cells * d.cell - 2;
+  if (d.join == 1 && d.rows_per_line == 1 && l->options.stage == STAGE_WEIGHTS)
+    for (d.top = (int)l->options.top; d.top > 0 && d.top * (WORD_ROOM + 7) > left;) d.top--;
+  return d;
+}
+
+/* Positions of keys above the columns: all of them over numbers, else every fifth. */
+static void print_ruler(const term *t, const look_map *m, const drawing *d) {
+  enum { EVERY = 5 };
+  if (d->join > 1) return;
+  printf("%s%*s", t->inks[INK_FAINT], d->number_width + d->label_width + 2, "");
+  for (int64_t j = m->first_key; j < m->n; j++) {
+    if (d->decimals > 0)
+      printf("%*lld", d->cell, (long long)j);
+    else if (j % EVERY == 0)
+      printf("%-*lld", m->n - j < EVERY ? 0 : EVERY * d->cell, (long long)j);
+    else if (j < EVERY && m->first_key > 0)
+      printf("%*s", d->cell, "");
+  }
+  printf("%s\n", t->inks[INK_OFF]);
+}
+
+static void print_label(const look *l, const term *t, const drawing *d, int64_t i) {
+  const label token = token_at(l, t, i, d->label_width < 4 ? 4 : d->label_width);
+  printf("%s%*lld%s ", t->inks[INK_FAINT], d->number_width, (long long)i, t->inks[INK_OFF]);
+  label_print(stdout, &token, d->label_width + 1, false);
+}
+
+static void print_number(const heat *h, float x, const drawing *d) {
+  char number[NUMBER_BYTES];
+  if (x == -INFINITY) {
+    printf("%*s", d->cell - 1, "");
+    heat_cell(h, x, 1);
+    return;
+  }
+  number_write(number, (number_format){d->decimals, d->cell - 1}, x);
+  printf(" %.*s", d->cell - 1, number);
+}
+
+/* "sat 0.61, The 0.22" */
+static void print_strongest(const look *l, const term *t, const look_map *m, const drawing *d,
+                            int64_t i) {
+  int64_t last = -1;
+  float bound = INFINITY;
+  printf("  ");
+  for (int n = 0; n < d->top; n++) {
+    int64_t best = -1;
+    for (int64_t j = 0; j <= i && j < m->n; j++) {
+      float x = look_bin(m, i, j, 1, 1);
+      bool after = x < bound || (x == bound && j > last);
+      if (after && x > 0 && (best < 0 || x > look_bin(m, i, best, 1, 1))) best = j;
+    }
+    if (best < 0) break;
+    last = best;
+    bound = look_bin(m, i, best, 1, 1);
+    const label token = token_at(l, t, best, WORD_ROOM);
+    printf("%s%s%s%s %.2f", n ? ", " : "", t->inks[INK_K], token.text, t->inks[INK_OFF],
+           (double)bound);
+  }
+}
+
+static void print_line(const look *l, const term *t, const look_map *m, const heat *h,
+                       const drawing *d, int64_t i) {
+  print_label(l, t, d, i);
+  for (int64_t cell = 0; cell < d->cells; cell++) {
+    int64_t j = m->first_key + cell * d->join;
+    float above = look_bin(m, i, j, d->join, d->join);
+    if (d->rows_per_line == 2)
+      heat_pair(h, above, look_bin(m, i + d->join, j, d->join, d->join));
+    else if (d->decimals > 0)
+      print_number(h, above, d);
+    else
+      heat_cell(h, above, d->cell);
+  }
+  if (d->top > 0) print_strongest(l, t, m, d, i);
+  putchar('\n');
+}
+
+static void print_head_line(const look *l, const term *t, const look_map *m, int64_t layer,
+                            int64_t head) {
+  static const char *const stages[] = {"raw scores q · k", "scores, scaled",
+                                       "scores, scaled and masked", "weights"};
+  text_say(t, INK_STRONG, 0, "layer %lld, head %lld: %s; rows are queries%s, columns keys%s",
+           (long long)layer, (long long)head, stages[l->options.stage], term_mark(t, INK_Q),
+           term_mark(t, INK_K));
+  if (m->n < 2 || l->options.stage != STAGE_WEIGHTS) return;
+  static const char *const handling[] = {"left out of the scale", "hidden", "as any other"};
+  text_say(t, INK_OFF, 0, "first token: %.0f %% of the weight, column %s (--first)",
+           100.0 * (double)m->first_mass, handling[l->options.first]);
+}
+
+void look_head_text(const cli *c, const look *l, int64_t layer, int64_t head) {
+  const term *t = &c->term;
+  const look_map m = look_map_of(l, layer, head);
+  const heat h = look_heat(l, t, &m);
+  const drawing d = choose(l, t, &m, &h);
+  print_head_line(l, t, &m, layer, head);
+  heat_legend(&h, 0);
+  putchar('\n');
+  print_ruler(t, &m, &d);
+  for (int64_t i = 0; i < m.n; i += d.join * d.rows_per_line) print_line(l, t, &m, &h, &d, i);
+  if (d.join > 1)
+    text_put(t, "each cell: the strongest of %lld × %lld\n", (long long)d.join, (long long)d.join);
+}

@@ -1,0 +1,84 @@
+/* look_map.c — reads maps out of the capture and finds their limits. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine.h"
+#include "look.h"
+#include "memory.h"
+
+const char *const look_sites[] = {"hook_raw_scores", "hook_scaled_scores", "hook_attn_scores",
+                                  "hook_pattern"};
+
+static float element(const att_view *view, int64_t i, int64_t j) {
+  return ((const float *)view->data)[i * view->stride[0] + j * view->stride[1]];
+}
+
+/* A hidden key counts as -inf at every stage, though its weight is 0. */
+static float at(const look_map *m, int64_t i, int64_t j) {
+  return element(&m->scores, i, j) == -INFINITY ? -INFINITY : element(&m->values, i, j);
+}
+
+static att_view site_of(const look *l, int64_t layer, int64_t head, look_stage stage) {
+  char name[96];
+  att_view view;
+  snprintf(name, sizeof name, "blocks.%lld.attn.%s", (long long)layer, look_sites[stage]);
+  if (att_capture_get(&view, l->capture, name) != ATT_OK) return att_view_none();
+  return att_view_select(view, 0, head);
+}
+
+/* Mean weight on the first token over all rows but the first, which has no
+ * choice: the column times equal shares. */
+static float first_mass(const look *l, const look_map *m) {
+  const int64_t rows = m->n - 1;
+  float mean = 0;
+  if (rows < 1) return 0;
+  float *column = memory_get((size_t)rows, sizeof *column);
+  float *shares = memory_get((size_t)rows, sizeof *shares);
+  for (int64_t i = 0; i < rows; i++) {
+    column[i] = at(m, i + 1, 0);
+    shares[i] = 1.0f / (float)rows;
+  }
+  if (engine_matmul(l->what->runtime, &mean, shares, column, 1, rows, 1) != ATT_OK) mean = NAN;
+  free(shares);
+  free(column);
+  return mean;
+}
+
+look_map look_map_of(const look *l, int64_t layer, int64_t head) {
+  look_map m = {.n = l->n};
+  m.values = site_of(l, layer, head, (look_stage)l->options.stage);
+  m.scores = site_of(l, layer, head, STAGE_MASK);
+  if (!m.values.data || !m.scores.data) return m;
+  bool weights = l->options.stage == STAGE_WEIGHTS;
+  bool drawn = l->options.first != FIRST_HIDE || m.n == 1;
+  bool counts = l->options.first == FIRST_SHOW || m.n == 1 || !weights;
+  m.first_key = drawn ? 0 : 1;
+  for (int64_t i = 0; i < m.n; i++)
+    for (int64_t j = counts ? 0 : 1; j < m.n; j++) {
+      float x = fabsf(at(&m, i, j));
+      if (isfinite(x) && x > m.limit) m.limit = x;
+    }
+  if (weights) m.first_mass = first_mass(l, &m);
+  return m;
+}
+
+float look_bin(const look_map *m, int64_t row, int64_t column, int64_t rows, int64_t columns) {
+  float best = -INFINITY;
+  for (int64_t i = row; i < row + rows && i < m->n; i++)
+    for (int64_t j = column; j < column + columns && j < m->n; j++) {
+      float x = at(m, i, j);
+      if (isnan(x)) return x;
+      if (x != -INFINITY && (best == -INFINITY || fabsf(x) > fabsf(best))) best = x;
+    }
+  return best;
+}
+
+heat look_heat(const look *l, const term *t, const look_map *m) {
+  heat h = {.term = t,
+            .is_signed = l->options.stage != STAGE_WEIGHTS,
+            .limit = m->limit,
+            .curve = (heat_curve)l->options.curve};
+  if (l->options.limit == LIMIT_ONE && !h.is_signed) h.limit = 1;
+  return h;
+}
