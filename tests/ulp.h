@@ -10,7 +10,7 @@
 
 /* |got - want| in ulp of want; infinities and NaN must match. */
 static inline double ulp_f64(double got, long double want) {
-  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
   if (isinf(got) || isinf((double)want)) return got == (double)want ? 0 : INFINITY;
   int e = DBL_MIN_EXP;
   if (want != 0) frexpl(want, &e);
@@ -30,7 +30,7 @@ static inline double float_unit(double x) {
 /* |got - want| in float32 ulp of `at`, which is want or, where want cancels, the
  * argument. Infinities and NaN must match. */
 static inline double ulp_f32(float got, double want, double at) {
-  if (isnan(want)) return isnan(got) ? 0 : INFINITY;
+  if (isnan(want) || isnan(got)) return isnan(want) && isnan(got) ? 0 : INFINITY;
   if (isinf(got) || isinf((float)want)) return got == (float)want ? 0 : INFINITY;
   return fabs(got - want) / float_unit(at);
 }

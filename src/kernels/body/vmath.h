@@ -5,7 +5,7 @@
  * branches, so a lane's result depends on its argument and the class alone.
  *
  * Each comment gives the identity, the interval of every reduced variable, and
- * the largest error over all floats in ulp with an argument that attains it, in
+ * the largest error over all floats in ulp "at" an argument that attains it, in
  * the fma and in the muladd class (tests/long/sweep_functions.c finds them,
  * docs/math/functions.md tells the whole story). Coefficients come from
  * tools/approx/vmath.py; a fit's error is relative to the function. */
@@ -56,7 +56,8 @@ static inline vf v_exp_le88(vf x) {
 
 /* e^x: +0 where it would be below 2^-126, +inf where it would round above the
  * largest float. n reaches 128 where e^r < 1, so 2^n is no float there and n is
- * added to the exponent instead. */
+ * added to the exponent instead.
+ * 0.892 ulp at -0x1.765026p+2, muladd 1.168 ulp at -0x1.337ad4p+5. */
 static inline vf v_exp(vf x) {
   vi shifted;
   vf p = v_exp_reduced(x, &shifted);
@@ -70,7 +71,8 @@ static inline vf v_exp(vf x) {
  * log(1+f) = f + f^2 Q(f), error of the fit 2^-30.3. k V_LN2_HI + f is summed
  * with its rounding error, which joins the small terms; k V_LN2_HI is exact and
  * 0 or the larger one. Denormals are scaled first. log 0 = -inf, log x = NaN
- * for x < 0. */
+ * for x < 0.
+ * 0.825 ulp at 0x1.688042p-1, muladd 0.898 ulp at 0x1.6680b4p-1. */
 static inline vf v_log(vf x) {
   const vi root_half = vi_set1(0x3f3504f3);
   vm denormal = v_lt(x, v_set1(0x1p-126f));
@@ -102,7 +104,8 @@ static inline vf v_log(vf x) {
 /* tanh x: odd; +-1 from |x| = 9.02 on.
  *
  * |x| < 0.55: x + x z P(z), z = x^2, error of the fit 2^-29.7. Above:
- * 1 - 2e/(1+e) with e = e^(-2|x|), where the subtracted part is at most 1/2. */
+ * 1 - 2e/(1+e) with e = e^(-2|x|), where the subtracted part is at most 1/2.
+ * 1.497 ulp at 0x1.1b7ecp-1, muladd 1.571 ulp at 0x1.1b703p-1. */
 static inline vf v_tanh(vf x) {
   vf a = v_abs(x), z = v_mul(x, x);
   vf p = v_set1(-0x1.9921a2p-8f);
@@ -120,7 +123,8 @@ static inline vf v_tanh(vf x) {
 /* erf x: odd; +-1 from |x| = 3.92 on.
  *
  * |x| < 1: x + x E(z), z = x^2, error of the fit 2^-29.4. Above: 1 - e^L(|x|)
- * with L = log erfc, error of e^L 2^-29.8 up to 4, where the result is 1. */
+ * with L = log erfc, error of e^L 2^-29.8 up to 4, where the result is 1.
+ * 1.073 ulp at 0x1.0faadp+0, muladd 1.322 ulp at 0x1.0eec08p+0. */
 static inline vf v_erf(vf x) {
   vf a = v_abs(x), z = v_mul(x, x);
   vf p = v_set1(0x1.4771fep-14f);
