@@ -265,7 +265,8 @@ static inline void oracle_softmax(oracle_row *row) {
     key->weight_slack = 0;
     if (!key->visible) continue;
     real w = key->weight, tiny = oracle_tiny(u);
-    key->weight_slack = w * expm1l(key->delta + row->spread) + tiny;
+    key->weight_slack = tiny; /* thousands below the maximum no error brings it back */
+    if (w > 0) key->weight_slack += w * expm1l(key->delta + row->spread);
     row->entropy -= w > 0 ? w * logl(w) : 0;
     row->entropy_slack +=
         w > 0 ? key->weight_slack * (1 + fabsl(logl(w))) + 12 * u * w * fabsl(logl(w)) : 0;

@@ -136,7 +136,7 @@ static void strides_change_bits(void **state) {
   (void)state;
   for (uint64_t seed = 1; seed <= calls; seed++) {
     ran r;
-    make_and_run(&r, seed, CASE_RESULTS | CASE_LAYOUT, 0);
+    make_and_run(&r, seed, CASE_RESULTS | CASE_LAYOUT | CASE_REPEATS, 0);
     att_sdpa_args plain = r.c.args;
     att_view *views[] = {&plain.q,    &plain.k,     &plain.v,
                          &plain.bias, &plain.sinks, &plain.alibi_slopes};
