@@ -308,7 +308,8 @@ static inline real oracle_mix(const oracle_row *row, int64_t c, real *slack) {
     largest = largest < fabsl(v) ? fabsl(v) : largest;
   }
   *slack += (real)row->place->buffer * oracle_tiny(row->u) * largest;
-  *slack += fabsl(sum) * oracle_roundoff(a->out.dtype); /* rounded to its type */
+  if (largest > 0) *slack += (real)(row->place->buffer + 4) * 0x1p-149L; /* denormal sums */
+  *slack += fabsl(sum) * oracle_roundoff(a->out.dtype);                  /* rounded to its type */
   if (a->out.dtype == ATT_F16 && sum != 0) *slack += 0x1p-25L;
   return sum;
 }
