@@ -54,6 +54,14 @@ att_status att_mask_check(const att_mask *mask, const att_mask_sizes *sizes) {
   return ATT_OK;
 }
 
+att_status att_mask_check_contents(const att_mask *mask, int64_t b, int64_t t, int64_t keys) {
+  for (int n = 0; n < mask->n_rules; n++) {
+    const att_mask_ops *ops = ops_of(mask->rules[n].kind);
+    if (ops->contents) ATT_TRY(ops->contents(&mask->rules[n], b, t, keys));
+  }
+  return ATT_OK;
+}
+
 bool att_mask_has_holes(const att_mask *mask) {
   for (int n = 0; n < mask->n_rules; n++)
     if (ops_of(mask->rules[n].kind)->hide) return true;

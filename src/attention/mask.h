@@ -28,6 +28,9 @@ typedef struct att_mask_query {
 typedef struct att_mask_ops {
   /* Everything about the rule that can be told without reading tensors. */
   att_status (*check)(const att_mask_rule *rule, const att_mask_sizes *sizes);
+  /* What can be told only from the contents of arrays [B] and tables of rows,
+   * for sequence b with t rows and `keys` keys in its buffer. */
+  att_status (*contents)(const att_mask_rule *rule, int64_t b, int64_t t, int64_t keys);
   /* Narrows [*low, *high) to a range outside which nothing is visible. */
   void (*interval)(const att_mask_rule *rule, const att_mask_query *query, int64_t *low,
                    int64_t *high);
@@ -43,6 +46,9 @@ typedef struct att_mask_ops {
 
 /* Checks all rules. BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE. */
 att_status att_mask_check(const att_mask *mask, const att_mask_sizes *sizes);
+
+/* Checks the contents that all rules have for sequence b. BAD_ARGUMENT. */
+att_status att_mask_check_contents(const att_mask *mask, int64_t b, int64_t t, int64_t keys);
 
 /* True if some rule hides single keys inside its interval. */
 bool att_mask_has_holes(const att_mask *mask);

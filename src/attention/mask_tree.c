@@ -15,6 +15,22 @@ static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) 
   return ATT_OK;
 }
 
+static int64_t parent_of(const att_mask_rule *rule, int64_t b, int64_t row) {
+  const att_view *parents = &rule->query_side;
+  return ((const int32_t *)parents->data)[b * parents->stride[0] + row * parents->stride[1]];
+}
+
+static att_status contents(const att_mask_rule *rule, int64_t b, int64_t t, int64_t keys) {
+  (void)keys;
+  for (int64_t row = 0; row < t; row++) {
+    int64_t parent = parent_of(rule, b, row);
+    if (parent < -1 || parent >= row)
+      return att_fail(ATT_BAD_ARGUMENT, "the tree's parent of row %lld is %lld, not -1 … %lld",
+                      (long long)row, (long long)parent, (long long)row - 1);
+  }
+  return ATT_OK;
+}
+
 static void interval(const att_mask_rule *rule, const att_mask_query *query, int64_t *low,
                      int64_t *high) {
   (void)rule;
@@ -25,17 +41,13 @@ static void interval(const att_mask_rule *rule, const att_mask_query *query, int
 
 static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,
                  uint8_t *visible) {
-  const att_view *view = &rule->query_side;
-  const int32_t *parents = (const int32_t *)view->data + query->b * view->stride[0];
   int64_t first = query->n - query->t; /* the key that is row 0 */
   int64_t ancestor = query->i;
   for (int64_t r = high - 1; r >= low && r >= first; r--) {
-    while (ancestor > r - first) {
-      int64_t parent = parents[ancestor * view->stride[1]];
-      ancestor = parent < ancestor ? parent : -1; /* a loop in a bad table ends here */
-    }
+    while (ancestor > r - first) ancestor = parent_of(rule, query->b, ancestor);
     if (ancestor != r - first) visible[r - low] = 0;
   }
 }
 
-const att_mask_ops att_mask_tree = {.check = check, .interval = interval, .hide = hide};
+const att_mask_ops att_mask_tree = {
+    .check = check, .contents = contents, .interval = interval, .hide = hide};

@@ -58,19 +58,6 @@ static att_status check_packed(const att_problem *p, const int32_t *cu, int64_t 
   return ATT_OK;
 }
 
-static att_status check_rule(const att_mask_rule *rule, int64_t b, int64_t keys) {
-  int64_t start = rule->starts ? rule->starts[b] : 0;
-  if (start < 0 || start > keys)
-    return att_fail(ATT_BAD_ARGUMENT, "starts[%lld] is %lld of %lld keys", (long long)b,
-                    (long long)start, (long long)keys);
-  if (!rule->lengths) return ATT_OK;
-  int64_t most = rule->kind == ATT_MASK_KEYS ? keys - start : INT64_MAX;
-  if (rule->lengths[b] < 0 || rule->lengths[b] > most)
-    return att_fail(ATT_BAD_ARGUMENT, "lengths[%lld] is %lld of %lld keys", (long long)b,
-                    (long long)rule->lengths[b], (long long)most);
-  return ATT_OK;
-}
-
 att_status att_problem_check_sequences(const att_problem *p) {
   const att_sdpa_args *a = p->args;
   if (a->cu_q) {
@@ -93,7 +80,7 @@ att_status att_problem_check_sequences(const att_problem *p) {
         (a->mask.offsets[b] > ATT_MAX_SIZE || a->mask.offsets[b] < -ATT_MAX_SIZE))
       return att_fail(ATT_BAD_ARGUMENT, "offsets[%lld] is %lld, beyond ±2^30", (long long)b,
                       (long long)a->mask.offsets[b]);
-    for (int n = 0; n < a->mask.n_rules; n++) ATT_TRY(check_rule(&a->mask.rules[n], b, keys));
+    ATT_TRY(att_mask_check_contents(&a->mask, b, t, keys));
   }
   return ATT_OK;
 }
