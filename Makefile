@@ -1,7 +1,7 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
-.PHONY: run test test-all test-long bench web format check install clean
+.PHONY: run test test-all test-long bench bench-peers web format check install clean
 
 run:
 	@tools/install_packages build
@@ -28,6 +28,14 @@ bench:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target attend-cli
 	build/release/attend bench
+
+# attend and other libraries on the same shapes, in turn (bench/peers/README.md).
+bench-peers:
+	@tools/install_packages build
+	@bench/peers/install
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target peer_attend peer_ggml
+	bench/peers/compare
 
 web:
 	@echo "make web: the page is not part of attend yet" >&2; exit 1
