@@ -7,7 +7,7 @@
 #include "base/threads.h"
 
 /* A chunk packs keys and values once for so many rows. */
-#define CHUNK_ROWS 768
+#define CHUNK_ROWS 1024
 /* Scores of so many rows x 128 keys stay close to the processor. */
 #define TILE_ROWS 48
 
