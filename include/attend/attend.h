@@ -8,6 +8,7 @@
 #define ATTEND_ATTEND_H
 
 #include "attend/archive.h"
+#include "attend/backward.h"
 #include "attend/cache.h"
 #include "attend/capture.h"
 #include "attend/dtype.h"

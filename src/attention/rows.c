@@ -6,31 +6,24 @@
 
 #include "attention/plan.h"
 #include "attention/result.h"
+#include "attention/row.h"
 #include "base/threads.h"
 
-/* A worker's memory. k and v hold a head's keys and values as f32 rows where
- * the caller's are in another type or a cache. */
+/* A worker's memory. */
 typedef struct row_memory {
-  float *q, *k, *v, *o, *so, *scores, *weights, *extra, *bias, *keep;
-  uint8_t *visible;
+  att_row_memory row;
+  float *o, *so, *scores, *weights, *extra;
 } row_memory;
 
-static bool needs_copy(const att_problem *p) { return p->args->cache || p->dtype != ATT_F32; }
-
 static row_memory lay_out(att_workspace *arena, const att_problem *p) {
-  int64_t copy = needs_copy(p) ? p->s : 0, f = sizeof(float), s = p->s + 16;
+  int64_t f = sizeof(float), s = p->s + 16;
   return (row_memory){
-      .q = att_workspace_take(arena, p->d, f),
-      .k = att_workspace_take(arena, copy * p->d, f),
-      .v = att_workspace_take(arena, copy * p->dv, f),
+      .row = att_row_lay_out(arena, p),
       .o = att_workspace_take(arena, p->dv, f),
       .so = att_workspace_take(arena, p->dv, f),
       .scores = att_workspace_take(arena, s, f),
       .weights = att_workspace_take(arena, s, f),
       .extra = att_workspace_take(arena, s, f),
-      .bias = att_workspace_take(arena, s, f),
-      .keep = att_workspace_take(arena, p->args->dropout > 0.0 ? s : 0, f),
-      .visible = att_workspace_take(arena, p->holes ? s : 0, 1),
   };
 }
 
@@ -45,66 +38,6 @@ typedef struct rows_job {
   const att_problem *problem;
   bool mix;
 } rows_job;
-
-/* Keys and values of one head as strided f32. */
-static void find_keys(const att_problem *p, const att_sequence *s, int64_t b, int64_t head,
-                      row_memory *m, att_attention_row *row) {
-  const att_sdpa_args *a = p->args;
-  if (a->cache) {
-    int64_t sequence = a->cache_sequences ? a->cache_sequences[b] : b;
-    att_result_cache_rows(a->cache, a->cache_layer, sequence, head, s->k_first, s->n, m->k, m->v);
-  } else if (p->dtype != ATT_F32) {
-    for (int64_t j = 0; j < s->n; j++) {
-      int64_t k = att_view_at(&a->k, s->batch, head, s->k_first + j);
-      int64_t v = att_view_at(&a->v, s->batch, head, s->k_first + j);
-      for (int64_t d = 0; d < p->d; d++)
-        m->k[j * p->d + d] = att_load_f32(a->k.data, k + d * a->k.stride[3], p->dtype);
-      for (int64_t c = 0; c < p->dv; c++)
-        m->v[j * p->dv + c] = att_load_f32(a->v.data, v + c * a->v.stride[3], p->dtype);
-    }
-  } else {
-    row->k = (const float *)a->k.data + att_view_at(&a->k, s->batch, head, s->k_first);
-    row->v = (const float *)a->v.data + att_view_at(&a->v, s->batch, head, s->k_first);
-    row->k_row = a->k.stride[2], row->k_col = a->k.stride[3];
-    row->v_row = a->v.stride[2], row->v_col = a->v.stride[3];
-    return;
-  }
-  row->k = m->k, row->v = m->v;
-  row->k_row = p->d, row->v_row = p->dv;
-  row->k_col = row->v_col = 1;
-}
-
-/* What the mask, bias, ALiBi and dropout say about row i. */
-static void find_rules(const att_problem *p, const att_sequence *s, int64_t b, int64_t h, int64_t i,
-                       row_memory *m, att_attention_row *row) {
-  const att_sdpa_args *a = p->args;
-  att_mask_query query = att_problem_query(p, s, b, h, i);
-  att_mask_interval(&a->mask, &query, &row->low, &row->high);
-  row->position = query.position;
-  row->visible = NULL;
-  if (p->holes) {
-    att_mask_visible(&a->mask, &query, row->low, row->high, m->visible + row->low);
-    row->visible = m->visible;
-  }
-  row->bias = NULL;
-  if (a->bias.data) {
-    int64_t at = b * p->bias_stride[0] + h * p->bias_stride[1] + i * p->bias_stride[2];
-    for (int64_t r = row->low; r < row->high; r++)
-      m->bias[r] =
-          att_load_f32(a->bias.data, at + (r + s->start) * p->bias_stride[3], a->bias.dtype);
-    row->bias = m->bias;
-    row->bias_col = 1;
-  }
-  row->slope =
-      a->alibi_slopes.data
-          ? att_load_f32(a->alibi_slopes.data, h * a->alibi_slopes.stride[0], a->alibi_slopes.dtype)
-          : 0.0f;
-  row->keep = NULL;
-  if (a->dropout > 0.0) {
-    for (int64_t r = row->low; r < row->high; r++) m->keep[r] = att_dropout_factor(a, b, h, i, r);
-    row->keep = m->keep;
-  }
-}
 
 /* Scores of a stage before the mask: the same definition with less in it. */
 static void find_unmasked(const att_kernels *kernels, const att_problem *p,
@@ -127,11 +60,9 @@ static void one_row(const rows_job *job, const att_sequence *s, int64_t b, int64
   const att_sdpa_args *a = p->args;
   const att_kernels *kernels = job->plan->runtime->kernels;
   float max, sum, lse;
-  int64_t q = att_view_at(&a->q, s->batch, h, s->q_first + i);
-  for (int64_t d = 0; d < p->d; d++)
-    m->q[d] = att_load_f32(a->q.data, q + d * a->q.stride[3], a->q.dtype);
-  find_rules(p, s, b, h, i, m, row);
-  row->q = m->q, row->scores = m->scores, row->o = m->o, row->so = m->so;
+  att_row_load(&a->q, s, h, i, m->row.q);
+  att_row_find_rules(p, s, b, h, i, &m->row, row);
+  row->q = m->row.q, row->scores = m->scores, row->o = m->o, row->so = m->so;
   row->m = &max, row->l = &sum;
   row->dv = job->mix ? p->dv : 0;
   kernels->attention_row(row);
@@ -185,7 +116,7 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
                              .span = p->span,
                              .scale = (float)p->scale,
                              .softcap = (float)p->softcap};
-    find_keys(p, &s, b, h / p->group, &m, &row);
+    att_row_find_keys(p, &s, b, h / p->group, &m.row, &row);
     if (p->args->column_sums.data) att_result_clear_columns(p, b, h);
     for (int64_t i = 0; i < s.t; i++) {
       if (!job->mix && !att_result_wanted(p, i)) continue;

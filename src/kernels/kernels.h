@@ -123,6 +123,19 @@ typedef struct att_attention_row {
   float *m, *l;           /* out */
 } att_attention_row;
 
+/* The backward of one query row. `row` describes the forward (its results o, m,
+ * l and so are not used). weight, dscore and dproduct [S] are scratch that the
+ * caller may read: exp(s - lse) times dropout's factor, the gradient of the
+ * final score, and of q . k. dq is written; dk [S,D] and dv [S,Dv] are added to.
+ * dq, dk, dv may be NULL. */
+typedef struct att_attention_backward_row {
+  const att_attention_row *row;
+  const float *dout; /* [Dv] */
+  float delta, lse;
+  float *weight, *dscore, *dproduct;
+  float *dq, *dk, *dv;
+} att_attention_backward_row;
+
 typedef struct att_kernels {
   const char *target;   /* "avx2" … */
   const char *numerics; /* class: "fma" or "muladd" */

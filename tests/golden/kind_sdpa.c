@@ -86,20 +86,24 @@ static void compare(golden_case *c, const golden_way *way, const att_sdpa_args *
   if (keys_lse.data && want_out.ndim == 4) golden_expect_empty_rows(c, out, keys_lse);
 }
 
+static void dense_args(golden_case *c, const golden_way *way, att_sdpa_args *args) {
+  att_dtype results = way->dtype == ATT_F64 ? ATT_F64 : ATT_F32;
+  golden_attention_args(c, args);
+  args->q = golden_as(c, golden_view(c, "q"), way->dtype);
+  args->k = golden_as(c, golden_view(c, "k"), way->dtype);
+  args->v = golden_as(c, golden_view(c, "v"), way->dtype);
+  args->out = golden_new(
+      c, way->dtype, 4,
+      (int64_t[]){args->q.shape[0], args->q.shape[1], args->q.shape[2], args->v.shape[3]});
+  args->lse = output(c, "lse", results);
+  set_masks(c, args, way);
+}
+
 static void run_dense(golden_case *c, const golden_way *way) {
   if (!golden_begin(c->g, c->path, way->variant)) return;
   att_sdpa_args args;
-  golden_attention_args(c, &args);
-  att_dtype results = way->dtype == ATT_F64 ? ATT_F64 : ATT_F32;
-  args.q = golden_as(c, golden_view(c, "q"), way->dtype);
-  args.k = golden_as(c, golden_view(c, "k"), way->dtype);
-  args.v = golden_as(c, golden_view(c, "v"), way->dtype);
-  args.out =
-      golden_new(c, way->dtype, 4,
-                 (int64_t[]){args.q.shape[0], args.q.shape[1], args.q.shape[2], args.v.shape[3]});
-  args.lse = output(c, "lse", results);
-  args.weights = output(c, "weights", results);
-  set_masks(c, &args, way);
+  dense_args(c, way, &args);
+  args.weights = output(c, "weights", way->dtype == ATT_F64 ? ATT_F64 : ATT_F32);
   if (golden_ok(c->g, att_sdpa_once(c->g->runtime, &args), golden_text(c, "features", "sdpa")))
     compare(c, way, &args, args.out, args.lse);
   golden_end(c->g);
@@ -117,29 +121,82 @@ static att_view packed(att_view view) {
   return view;
 }
 
-static void run_packed(golden_case *c, const golden_way *way) {
-  if (!golden_begin(c->g, c->path, way->variant)) return;
-  att_sdpa_args args;
-  golden_attention_args(c, &args);
+static void packed_args(golden_case *c, const golden_way *way, att_sdpa_args *args, att_view *out,
+                        att_view *lse) {
+  golden_attention_args(c, args);
   att_view cu_q = golden_view(c, "cu_seqlens_q"), cu_k = golden_view(c, "cu_seqlens_k");
   att_view q = golden_as(c, golden_view(c, "q"), way->dtype);
   att_view k = golden_as(c, golden_view(c, "k"), way->dtype);
   att_view v = golden_as(c, golden_view(c, "v"), way->dtype);
-  att_view out = golden_new(c, way->dtype, 3, (int64_t[]){q.shape[0], q.shape[1], v.shape[2]});
-  att_view lse = golden_new(c, way->dtype == ATT_F64 ? ATT_F64 : ATT_F32, 2,
-                            (int64_t[]){q.shape[1], q.shape[0]});
-  args.q = packed(q);
-  args.k = packed(k);
-  args.v = packed(v);
-  args.out = packed(out);
-  args.lse = golden_reshaped(lse, 3, (int64_t[]){1, q.shape[1], q.shape[0]});
-  args.cu_q = cu_q.data;
-  args.cu_k = cu_k.data;
-  args.n_sequences = cu_q.shape[0] - 1;
-  args.mask.align = ATT_ALIGN_BOTTOM_RIGHT;
-  set_rules(c, &args);
+  *out = golden_new(c, way->dtype, 3, (int64_t[]){q.shape[0], q.shape[1], v.shape[2]});
+  *lse = golden_new(c, way->dtype == ATT_F64 ? ATT_F64 : ATT_F32, 2,
+                    (int64_t[]){q.shape[1], q.shape[0]});
+  args->q = packed(q);
+  args->k = packed(k);
+  args->v = packed(v);
+  args->out = packed(*out);
+  args->lse = golden_reshaped(*lse, 3, (int64_t[]){1, q.shape[1], q.shape[0]});
+  args->cu_q = cu_q.data;
+  args->cu_k = cu_k.data;
+  args->n_sequences = cu_q.shape[0] - 1;
+  args->mask.align = ATT_ALIGN_BOTTOM_RIGHT;
+  set_rules(c, args);
+}
+
+static void run_packed(golden_case *c, const golden_way *way) {
+  if (!golden_begin(c->g, c->path, way->variant)) return;
+  att_sdpa_args args;
+  att_view out, lse;
+  packed_args(c, way, &args, &out, &lse);
   if (golden_ok(c->g, att_sdpa_once(c->g->runtime, &args), "packed sequences"))
     compare(c, way, &args, out, lse);
+  golden_end(c->g);
+}
+
+/* A gradient with the shape of its golden; absent where there is none. */
+static att_view gradient(golden_case *c, const char *name) {
+  att_view want = golden_view(c, name);
+  return want.data ? golden_new(c, ATT_F32, want.ndim, want.shape) : want;
+}
+
+static void expect_gradient(golden_case *c, const golden_way *way, const char *name, att_view got) {
+  if (got.data) golden_expect(c, name, got, golden_view(c, name), tolerance(c, way, name));
+}
+
+/* Forward, then backward, in f32. */
+static void run_gradients(golden_case *c, bool is_packed) {
+  const golden_way way = {"gradients", ATT_F32, false};
+  if (!golden_begin(c->g, c->path, way.variant)) return;
+  att_sdpa_args args;
+  att_view out, lse;
+  if (is_packed)
+    packed_args(c, &way, &args, &out, &lse);
+  else
+    dense_args(c, &way, &args);
+  att_view dq = gradient(c, "dq"), dk = gradient(c, "dk"), dv = gradient(c, "dv");
+  att_view dout = golden_as(c, golden_view(c, "grad_out"), ATT_F32);
+  att_sdpa_grads grads;
+  att_sdpa_grads_init(&grads);
+  grads.dout = is_packed ? packed(dout) : dout;
+  grads.out = args.out;
+  grads.lse = args.lse;
+  grads.dq = is_packed ? packed(dq) : dq;
+  grads.dk = is_packed ? packed(dk) : dk;
+  grads.dv = is_packed ? packed(dv) : dv;
+  grads.dbias = gradient(c, "d_bias");
+  grads.dsinks = gradient(c, "d_sink");
+  att_sdpa_backward_plan *plan = NULL;
+  att_status status = att_sdpa_once(c->g->runtime, &args);
+  if (status == ATT_OK) status = att_sdpa_backward_plan_create(&plan, c->g->runtime, &args, &grads);
+  if (status == ATT_OK) status = att_sdpa_backward(plan, &args, &grads);
+  att_sdpa_backward_plan_free(plan);
+  if (golden_ok(c->g, status, "gradients")) {
+    expect_gradient(c, &way, "dq", dq);
+    expect_gradient(c, &way, "dk", dk);
+    expect_gradient(c, &way, "dv", dv);
+    expect_gradient(c, &way, "d_bias", grads.dbias);
+    expect_gradient(c, &way, "d_sink", grads.dsinks);
+  }
   golden_end(c->g);
 }
 
@@ -149,8 +206,7 @@ static void run_ways(golden_case *c, void (*run)(golden_case *, const golden_way
   if (exact_in(c, "F16")) run(c, &(golden_way){"f16", ATT_F16, false});
   if (exact_in(c, "BF16")) run(c, &(golden_way){"bf16", ATT_BF16, false});
   if (golden_view(c, "visible").data) run(c, &(golden_way){"visible", ATT_F32, true});
-  if (golden_number(c, "has_grads", 0) != 0)
-    golden_skip_run(c->g, c->path, "gradients", "gradients of attention");
+  if (golden_number(c, "has_grads", 0) != 0) run_gradients(c, run == run_packed);
 }
 
 void golden_sdpa(golden_case *c) { run_ways(c, run_dense); }

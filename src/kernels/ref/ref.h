@@ -16,6 +16,8 @@
 #include "kernels/ref/reduce.h"
 
 #include "kernels/ref/attention_row.h"
+
+#include "kernels/ref/attention_backward_row.h"
 #include "kernels/ref/measure.h"
 #include "kernels/ref/pack.h"
 #include "kernels/ref/rows.h"
