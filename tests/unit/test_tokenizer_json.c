@@ -2,6 +2,8 @@
  * bytes, long words, special tokens typed in a text, failing allocations. */
 #include "support.h"
 
+#include <pthread.h>
+
 #include "attend/tokenizer.h"
 #include "base/file.h"
 #include "text/tokenizer.h"
@@ -295,6 +297,46 @@ static void a_folder_of_old_files_is_not_understood(void **state) {
   assert_int_equal(system(command), 0);
 }
 
+typedef struct reader {
+  const att_tokenizer *tokenizer;
+  const att_encoding *want;
+  int failures;
+} reader;
+
+static const char shared_text[] =
+    "The quick brown fox, 123 caf\xc3\xa9s & \xf0\x9f\x8d\x8e\n\n  jumps.";
+
+static void *read_along(void *payload) {
+  reader *r = payload;
+  for (int round = 0; round < 200; round++) {
+    att_encoding *e = NULL;
+    if (att_encode(&e, r->tokenizer, shared_text, sizeof shared_text - 1, NULL) != ATT_OK ||
+        e->n != r->want->n || memcmp(e->ids, r->want->ids, (size_t)e->n * sizeof *e->ids) != 0)
+      r->failures++;
+    att_encoding_free(e);
+  }
+  return NULL;
+}
+
+static void threads_that_share_a_tokenizer_disturb_each_other(void **state) {
+  world *w = *state;
+  att_tokenizer *t = open_or_skip(w, llama3);
+  att_encoding *want;
+  pthread_t threads[3];
+  reader readers[3];
+  assert_ok(att_encode(&want, t, shared_text, sizeof shared_text - 1, NULL));
+  for (int i = 0; i < 3; i++) {
+    readers[i] = (reader){t, want, 0};
+    assert_int_equal(pthread_create(&threads[i], NULL, read_along, &readers[i]), 0);
+  }
+  for (int i = 0; i < 3; i++) {
+    pthread_join(threads[i], NULL);
+    assert_int_equal(readers[i].failures, 0);
+  }
+  att_encoding_free(want);
+  att_tokenizer_free(t);
+}
+
 static const char busy[] =
     "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFKC\"},{\"type\":"
     "\"Lowercase\"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\"\\\\s+\"},\"content\":\"b\"}]},"
@@ -341,6 +383,7 @@ int main(void) {
       cmocka_unit_test(a_pattern_that_backtracks_for_ever_hangs),
       cmocka_unit_test(a_text_that_the_vocabulary_lacks_is_dropped),
       cmocka_unit_test(a_folder_of_old_files_is_not_understood),
+      cmocka_unit_test(threads_that_share_a_tokenizer_disturb_each_other),
       cmocka_unit_test(an_allocation_that_fails_leaks_or_crashes),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
