@@ -21,7 +21,7 @@ enum { DEFAULT_NEW = 256, MOST_NEW = 1 << 30 };
 static subject what;
 static att_sampler_options sampling = {.temperature = 0.8, .top_p = 1, .repetition = 1};
 static int64_t most_new = DEFAULT_NEW, context;
-static const char *stop_string;
+static text_list stops;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
@@ -36,7 +36,8 @@ static const option options[] = {
      "draw among those with at least P times the largest probability; default 0"},
     {"repeat-penalty", 0, OPTION_REAL, &sampling.repetition, "R", 1, 1000,
      "makes tokens seen lately less likely; default 1: off"},
-    {"stop", 0, OPTION_TEXT, &stop_string, "TEXT", 0, 0, "stop when TEXT has come"},
+    {"stop", 0, OPTION_TEXTS, &stops, "TEXT", 0, 0,
+     "stop when TEXT has come; may be given several times"},
     {"context", 'c', OPTION_INT, &context, "N", 1, MOST_NEW,
      "positions to make room for; default: all that the model has"},
     {0}};
@@ -147,10 +148,8 @@ static int generate(const cli *c, att_session *session, att_sampler *sampler, st
   how.max_new = most_new;
   how.on_token = on_token;
   how.payload = s;
-  if (stop_string) {
-    how.stop = &stop_string;
-    how.n_stop = 1;
-  }
+  how.stop = stops.texts;
+  how.n_stop = stops.n;
   att_generate_result result = {0};
   signal(SIGINT, interrupt);
   for (int64_t i = 0; i < what.n; i++) put_token(s, what.ids[i]);

@@ -28,6 +28,8 @@ typedef struct explained {
   float *scores, *weights; /* [T]: as softmax gets them, and what it makes */
   float *shifted, *exps;   /* [T]: score - max, e to that */
   float max, sum;
+  double scale;           /* what turned raw scores into scaled ones */
+  bool root_of_d;         /* it is 1/sqrt(D) */
   float *products, *sums; /* [D]: terms of the chosen key, and their chain */
   float *weighted;        /* [T,Dv]: weight times value */
   float *z;               /* [Dv] */

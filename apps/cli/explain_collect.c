@@ -138,6 +138,17 @@ static void collect_vectors(explained *e) {
   e->rot_k = copied(att_view_select(e->rotated ? rot_k : k, 1, e->kv_head));
 }
 
+/* The scale as the run shows it: scaled over raw where raw is largest. */
+static void find_scale(explained *e) {
+  int64_t best = 0;
+  for (int64_t j = 1; j <= e->query; j++)
+    if (fabsf(e->raw[j]) > fabsf(e->raw[best])) best = j;
+  const double root = 1 / sqrt((double)e->d);
+  e->scale = e->raw[best] != 0 ? (double)e->scaled[best] / (double)e->raw[best] : root;
+  e->root_of_d = fabs(e->scale / root - 1) < 1e-5; /* two roundings to float32 */
+  if (e->root_of_d) e->scale = root;
+}
+
 static void collect_scores(explained *e) {
   e->raw = copied(score_row(e, "attn.hook_raw_scores", e->head));
   e->scaled = copied(score_row(e, "attn.hook_scaled_scores", e->head));
@@ -145,6 +156,7 @@ static void collect_scores(explained *e) {
   e->weights = copied(score_row(e, "attn.hook_pattern", e->head));
   for (int64_t j = 0; j < e->n; j++)
     if (e->scores[j] != -INFINITY && e->scores[j] != e->scaled[j]) e->biased = true;
+  find_scale(e);
 }
 
 /* The numbers between those that the model's run left. */

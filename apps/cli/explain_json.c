@@ -50,6 +50,7 @@ void explain_json(const explained *e, bool block) {
   json_int(&j, "query", e->query);
   json_int(&j, "key", e->key);
   json_bool(&j, "rotated", e->rotated);
+  json_double(&j, "scale", e->scale);
   floats(&j, "q", e->q, e->d);
   floats(&j, "rot_q", e->rot_q, e->d);
   json_open(&j, "keys", '[');

@@ -112,19 +112,24 @@ static void left_out(const cli *c, int64_t left) {
 
 static void show_scores(const cli *c, const explained *e, const bool *shown, int64_t left) {
   const term *t = &c->term;
-  char text[96];
-  snprintf(text, sizeof text, "The scores: %s, divided by √%lld",
-           e->rotated ? "turned query qr times turned keys kr" : "query times keys",
-           (long long)e->d);
+  char text[112], scale[32], words[40];
+  if (e->root_of_d) {
+    snprintf(scale, sizeof scale, "÷ √%lld", (long long)e->d);
+    snprintf(words, sizeof words, "divided by √%lld", (long long)e->d);
+  } else {
+    snprintf(scale, sizeof scale, "× %.4g", e->scale);
+    snprintf(words, sizeof words, "times %.4g", e->scale);
+  }
+  snprintf(text, sizeof text, "The scores: %s, %s",
+           e->rotated ? "turned query qr times turned keys kr" : "query times keys", words);
   title(c, 2, text);
   const number_format raw = number_fit(e->raw, e->n, DIGITS);
   const number_format scaled = number_fit(e->scaled, e->n, DIGITS);
   const number_format scores = number_fit(e->scores, e->n, DIGITS);
   const number_format weight = {DIGITS, 0};
   table *rows = table_new(t, e->biased ? "rllrrrrb" : "rllrrrb");
-  snprintf(text, sizeof text, "÷ √%lld", (long long)e->d);
-  const char *const heads[] = {"",   "key",       "",       e->rotated ? "qr · kr" : "q · k",
-                               text, "with bias", "weight", ""};
+  const char *const heads[] = {"",    "key",       "",       e->rotated ? "qr · kr" : "q · k",
+                               scale, "with bias", "weight", ""};
   for (int i = 0; i < 8; i++)
     if (i != 5 || e->biased) table_head(rows, heads[i]);
   for (int64_t j = 0; j <= e->query; j++) {

@@ -73,7 +73,7 @@ bool show_equation(const term *t, const step *s, const char *sign) {
     while (last > 0 && matrix_line_is_empty(&b[last], line)) last--;
     printf("%*s", INDENT, "");
     for (int i = 0; i <= last; i++) {
-      if (i > 0) text_put(t, !middle ? "   " : i == 1 ? sign : " = ");
+      if (i > 0) text_put(t, "%s", !middle ? "   " : i == 1 ? sign : " = ");
       matrix_line(&b[i], line, i < last);
     }
     putchar('\n');

@@ -16,6 +16,9 @@
 
 enum { LABEL_ROOM = 14, MOST_LINES = 48, WORD_ROOM = 10 };
 
+/* Weights that two decimals show as nothing are not named. */
+static const float LEAST_NAMED = 0.005f;
+
 /* How a map is drawn. */
 typedef struct drawing {
   int label_width, number_width;
@@ -107,7 +110,7 @@ static void print_strongest(const look *l, const term *t, const look_map *m, con
       bool after = x < bound || (x == bound && j > last);
       if (after && x > 0 && (best < 0 || x > look_bin(m, i, best, 1, 1))) best = j;
     }
-    if (best < 0) break;
+    if (best < 0 || look_bin(m, i, best, 1, 1) < LEAST_NAMED) break;
     last = best;
     bound = look_bin(m, i, best, 1, 1);
     const label token = token_at(l, t, best, WORD_ROOM);

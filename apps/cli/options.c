@@ -115,8 +115,16 @@ static int store_ids(const option_set *set, const option *o, const char *typed, 
   return complain(set, typed, "token ids are numbers separated by commas, not ", text);
 }
 
+static int store_text(const option_set *set, const option *o, const char *typed, const char *text) {
+  text_list *list = o->target;
+  if (list->n == TEXTS_MOST) return complain(set, typed, "given too often", "");
+  list->texts[list->n++] = text;
+  return 0;
+}
+
 static int store(const option_set *set, const option *o, const char *typed, const char *text) {
-  if (option_given(o->target)) return complain(set, typed, "given twice", "");
+  if (o->kind != OPTION_TEXTS && option_given(o->target))
+    return complain(set, typed, "given twice", "");
   if (n_given < MOST_GIVEN) given[n_given++] = o->target;
   switch (o->kind) {
   case OPTION_FLAG: *(bool *)o->target = true; return 0;
@@ -126,6 +134,7 @@ static int store(const option_set *set, const option *o, const char *typed, cons
   case OPTION_SEED: return store_seed(set, o, typed, text);
   case OPTION_CHOICE: return store_choice(set, o, typed, text);
   case OPTION_IDS: return store_ids(set, o, typed, text);
+  case OPTION_TEXTS: return store_text(set, o, typed, text);
   }
   return -1;
 }

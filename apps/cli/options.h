@@ -21,13 +21,20 @@ typedef enum option_kind {
   OPTION_REAL,   /* double in min … max */
   OPTION_SEED,   /* uint64_t, decimal */
   OPTION_CHOICE, /* int: index among the words of `value`, separated by | */
-  OPTION_IDS     /* id_list: 1,2,3 */
+  OPTION_IDS,    /* id_list: 1,2,3 */
+  OPTION_TEXTS   /* text_list: may be given several times */
 } option_kind;
 
 typedef struct id_list {
   int32_t *ids; /* malloc */
   int64_t n;
 } id_list;
+
+#define TEXTS_MOST 16
+typedef struct text_list {
+  const char *texts[TEXTS_MOST];
+  int64_t n;
+} text_list;
 
 typedef struct option {
   const char *name; /* long name without dashes; NULL ends a table */

@@ -1,10 +1,13 @@
 /* subject.c — opens a model and turns a prompt into token ids. */
 #include "subject.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attend/status.h"
+#include "memory.h"
 
 int subject_open_model(subject *s, const cli *c) {
   int code = cli_runtime(&s->runtime, c);
@@ -12,23 +15,55 @@ int subject_open_model(subject *s, const cli *c) {
   att_open_options options;
   att_open_options_init(&options);
   options.tokenizer_path = s->tokenizer_path;
-  if (att_model_open(&s->model, s->runtime, s->model_path, &options) != ATT_OK)
-    return cli_fail_status(c);
+  att_status status = att_model_open(&s->model, s->runtime, s->model_path, &options);
+  /* Token ids, sizes and costs need no tokenizer; who does will miss it later. */
+  if (status == ATT_NOT_FOUND && !s->tokenizer_path) {
+    options.without_tokenizer = true;
+    status = att_model_open(&s->model, s->runtime, s->model_path, &options);
+  }
+  if (status != ATT_OK) return cli_fail_status(c);
   s->tokenizer = att_model_tokenizer(s->model);
   return CLI_OK;
 }
 
-static int check_operands(subject *s, const cli *c, int n, char **operands) {
-  if (s->given_ids.n > 0 && n > 0) return cli_usage(c, "--ids and a PROMPT exclude each other");
+/* All bytes of a file, whatever they are. */
+static int read_prompt(subject *s, const cli *c) {
+  enum { PIECE = 1 << 16, LARGEST = 1 << 28 };
+  bool standard = !strcmp(s->file_path, "-");
+  errno = 0;
+  FILE *file = standard ? stdin : fopen(s->file_path, "rb");
+  if (!file) return cli_fail(c, "%s: %s", s->file_path, strerror(errno));
+  size_t got = 1;
+  while (got > 0 && s->prompt_bytes < LARGEST) {
+    s->file = memory_resize(s->file, s->prompt_bytes + PIECE, 1);
+    got = fread(s->file + s->prompt_bytes, 1, PIECE, file);
+    s->prompt_bytes += got;
+  }
+  bool failed = ferror(file);
+  if (!standard) fclose(file);
+  if (failed) return cli_fail(c, "%s: %s", s->file_path, strerror(errno));
+  if (s->prompt_bytes >= LARGEST)
+    return cli_fail(c, "%s: more than %d bytes", s->file_path, LARGEST);
+  if (s->prompt_bytes > 0 && s->file[s->prompt_bytes - 1] == '\n') s->prompt_bytes--;
+  s->prompt = s->file;
+  return CLI_OK;
+}
+
+static int find_prompt(subject *s, const cli *c, int n, char **operands) {
+  if ((s->given_ids.n > 0) + (s->file_path != NULL) + (n > 0) > 1)
+    return cli_usage(c, "PROMPT, --ids and --file exclude each other");
   if (s->given_ids.n > 0) return CLI_OK;
+  if (s->file_path) return read_prompt(s, c);
   if (n == 0 && s->model_path)
-    return cli_usage(c, "needs a PROMPT (\"\" for none) or --ids (attend help %s)", c->command);
+    return cli_usage(c, "needs a PROMPT (\"\" for none), --ids or --file (attend help %s)",
+                     c->command);
   s->prompt = n > 0 ? operands[0] : SUBJECT_EXAMPLE;
+  s->prompt_bytes = strlen(s->prompt);
   return CLI_OK;
 }
 
 int subject_open(subject *s, const cli *c, int n, char **operands) {
-  int code = check_operands(s, c, n, operands);
+  int code = find_prompt(s, c, n, operands);
   if (code == CLI_OK) code = subject_open_model(s, c);
   if (code != CLI_OK) return code;
   if (!s->prompt) {
@@ -39,7 +74,7 @@ int subject_open(subject *s, const cli *c, int n, char **operands) {
   if (!s->tokenizer)
     return cli_fail(c, "%s has no tokenizer: give one with -z, or tokens with --ids",
                     att_model_describe(s->model)->name);
-  if (att_encode(&s->encoding, s->tokenizer, s->prompt, strlen(s->prompt), NULL) != ATT_OK)
+  if (att_encode(&s->encoding, s->tokenizer, s->prompt, s->prompt_bytes, NULL) != ATT_OK)
     return cli_fail_status(c);
   s->ids = s->encoding->ids;
   s->n = s->encoding->n;
@@ -49,6 +84,7 @@ int subject_open(subject *s, const cli *c, int n, char **operands) {
 
 void subject_close(subject *s) {
   att_encoding_free(s->encoding);
+  free(s->file);
   att_model_close(s->model);
   att_runtime_free(s->runtime);
 }

@@ -11,12 +11,15 @@
 
 typedef struct subject {
   const char *model_path, *tokenizer_path; /* options; NULL: not given */
+  const char *file_path;
   id_list given_ids;
   att_runtime *runtime;
   att_model *model;
   const att_tokenizer *tokenizer; /* NULL: the model has none */
   const char *prompt;             /* NULL with --ids */
-  const int32_t *ids;             /* the prompt's tokens, BOS included where one is added */
+  size_t prompt_bytes;
+  char *file;         /* where the prompt comes from one */
+  const int32_t *ids; /* the prompt's tokens, BOS included where one is added */
   int64_t n;
   att_encoding *encoding;
 } subject;
@@ -32,9 +35,14 @@ typedef struct subject {
         "tokenizer; default: the one that lies beside the model"                                   \
   }
 #define SUBJECT_OPTIONS(s)                                                                         \
-  SUBJECT_MODEL_OPTIONS(s), {                                                                      \
-    "ids", 0, OPTION_IDS, &(s).given_ids, "1,2,3", 0, 0,                                           \
-        "token ids in place of a PROMPT, taken as they are (no BOS is added)"                      \
+  SUBJECT_MODEL_OPTIONS(s),                                                                        \
+      {"ids",      0,                                                                              \
+       OPTION_IDS, &(s).given_ids,                                                                 \
+       "1,2,3",    0,                                                                              \
+       0,          "token ids in place of a PROMPT, taken as they are (no BOS is added)"},         \
+  {                                                                                                \
+    "file", 'f', OPTION_TEXT, &(s).file_path, "FILE", 0, 0,                                        \
+        "reads the prompt from FILE, - for standard input; a newline at its end does not count"    \
   }
 
 /* What to look at when there is neither prompt nor model: shows the built-in

@@ -1,6 +1,8 @@
 /* vector_show.c — see the header. */
 #include "vector_show.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,9 +11,14 @@
 
 enum { INDENT = 4, SPARSE_FROM = 17 };
 
-static int64_t nonzeros(const float *x, int64_t n) {
+/* Numbers that the format would write as nothing but zeros. */
+static bool rounds_to_zero(float x, number_format f) {
+  return fabs((double)x) < 0.5 * pow(10, -f.decimals);
+}
+
+static int64_t count_zeros(const float *x, int64_t n, number_format f, bool exactly) {
   int64_t count = 0;
-  for (int64_t i = 0; i < n; i++) count += x[i] != 0;
+  for (int64_t i = 0; i < n; i++) count += exactly ? x[i] == 0 : rounds_to_zero(x[i], f);
   return count;
 }
 
@@ -25,19 +32,20 @@ static void make_room(const term *t, int *column, int indent, int columns) {
 }
 
 static void show_sparse(const term *t, vector_style style, const float *x, int64_t n, int indent) {
+  const number_format f = style.format;
   int column = indent;
   for (int64_t i = 0; i < n; i++) {
-    if (x[i] == 0) continue;
+    if (rounds_to_zero(x[i], f)) continue;
     char number[NUMBER_BYTES], cell[NUMBER_BYTES + 32];
-    const number_format own = number_fit(&x[i], 1, style.format.decimals);
-    number_write(number, (number_format){own.decimals, 0}, x[i]);
+    number_write(number, (number_format){number_fit(&x[i], 1, f.decimals).decimals, 0}, x[i]);
     snprintf(cell, sizeof cell, "  [%lld] ", (long long)i);
     make_room(t, &column, indent, (int)(strlen(cell) + strlen(number)));
     printf("%s%s%s%s", cell, t->inks[style.color], number, t->inks[INK_OFF]);
   }
   char rest[64];
-  snprintf(rest, sizeof rest, "  (%lld of %lld are 0)", (long long)(n - nonzeros(x, n)),
-           (long long)n);
+  int64_t zeros = count_zeros(x, n, f, false);
+  snprintf(rest, sizeof rest, "  (%lld of %lld %s 0)", (long long)zeros, (long long)n,
+           count_zeros(x, n, f, true) == zeros ? "are" : "round to");
   make_room(t, &column, indent, (int)strlen(rest));
   printf("%s\n", rest);
 }
@@ -47,7 +55,7 @@ void vector_show(const term *t, const char *name, const float *x, int64_t n, vec
   int indent = INDENT + text_width(t, name) + 1;
   printf("%*s%s", INDENT, "", t->inks[style.color]);
   text_put(t, "%s%s%s", name, mark, t->inks[INK_OFF]);
-  if (n >= SPARSE_FROM && 4 * nonzeros(x, n) < n) {
+  if (n >= SPARSE_FROM && 4 * count_zeros(x, n, style.format, false) > 3 * n) {
     show_sparse(t, style, x, n, indent);
     return;
   }

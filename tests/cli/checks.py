@@ -14,6 +14,7 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 import termios
 import time
@@ -294,6 +295,18 @@ def check_documents_show_what_is_printed(program):
                 return f"{path}: {command}\n{printed}"
             seen += 1
     return None if seen else "no document shows anything"
+
+
+def check_picture_is_current(program):
+    """the picture of explain in docs is what the program prints"""
+    top = os.path.normpath(os.path.join(run_cases.HERE, "..", ".."))
+    printed = run(program, "explain", "--color", "always", env={"COLORTERM": "truecolor"}).stdout
+    drawn = subprocess.run([sys.executable, os.path.join(top, "tools", "terminal_svg.py")],
+                           input=printed, capture_output=True, check=True, timeout=60,
+                           env={**os.environ, "PYTHONUTF8": "1"}).stdout
+    with open(os.path.join(top, "docs", "pictures", "explain.svg"), "rb") as stream:
+        same = stream.read() == drawn
+    return None if same else "attend explain --color always | tools/terminal_svg.py draws another"
 
 
 def start_on_terminal(program, arguments, columns, env=None):
