@@ -54,20 +54,18 @@ typedef struct add_job {
   const att_kernels *kernels;
   float *y;
   const float *x;
-  int64_t width;
 } add_job;
 
-static void add_rows(void *context, int64_t begin, int64_t end, int worker) {
+static void add(void *context, int64_t begin, int64_t end, int worker) {
   (void)worker;
   const add_job *job = context;
-  float *y = job->y + begin * job->width;
-  job->kernels->add(y, y, job->x + begin * job->width, (end - begin) * job->width);
+  job->kernels->add(job->y + begin, job->y + begin, job->x + begin, end - begin);
 }
 
-static void add_to_stream(const att_runtime *runtime, att_activations *act, const float *x,
-                          int64_t rows, int64_t width) {
-  add_job job = {runtime->kernels, act->resid, x, width};
-  att_parallel_for(runtime, rows, 16, add_rows, &job);
+/* resid += branch */
+static void add_branch(const att_model *model, const att_activations *act, int64_t rows) {
+  add_job job = {model->runtime->kernels, act->resid, act->branch};
+  att_parallel_for(model->runtime, rows * model->config.width, 8192, add, &job);
 }
 
 /* ---- forward ---- */
@@ -83,7 +81,7 @@ void att_embed_forward(const att_model *model, att_activations *act, const int32
   for (int64_t r = 0; r < rows; r++)
     att_embedding_row(&weights->positions, position + r, act->branch + r * c);
   att_tap_rows(tap, ATT_SITE_POS_EMBED, 0, act->branch, rows, c);
-  add_to_stream(model->runtime, act, act->branch, rows, c);
+  add_branch(model, act, rows);
 }
 
 att_status att_block_forward(const att_model *model, att_activations *act,
@@ -96,7 +94,7 @@ att_status att_block_forward(const att_model *model, att_activations *act,
   att_norm_forward(runtime, &layer->norm1, act->resid, rows, act->normed);
   att_tap_rows(pass->tap, ATT_SITE_LN1, pass->layer, act->normed, rows, c);
   ATT_TRY(att_self_attention_forward(&layer->attention, pass, act->normed, act->branch));
-  add_to_stream(runtime, act, act->branch, rows, c);
+  add_branch(model, act, rows);
 
   if (layer->ffn.kind != ATT_FFN_NONE) {
     att_tap_rows(pass->tap, ATT_SITE_RESID_MID, pass->layer, act->resid, rows, c);
@@ -104,7 +102,7 @@ att_status att_block_forward(const att_model *model, att_activations *act,
     att_tap_rows(pass->tap, ATT_SITE_LN2, pass->layer, act->normed, rows, c);
     att_ffn_forward(runtime, &layer->ffn, act->normed, rows, act->ffn_pre, act->hidden, act->branch,
                     pass->tap, pass->layer);
-    add_to_stream(runtime, act, act->branch, rows, c);
+    add_branch(model, act, rows);
   }
   att_tap_rows(pass->tap, ATT_SITE_RESID_POST, pass->layer, act->resid, rows, c);
   return ATT_OK;

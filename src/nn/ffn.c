@@ -1,24 +1,26 @@
-/* Feed-forward networks; the activation is spread over threads by rows. */
+/* Feed-forward networks. The activation works element by element, so it is
+ * spread over threads in flat pieces, also of a single row. */
 #include "nn/ffn.h"
 
 #include "base/threads.h"
 #include "kernels/kernels.h"
 
+enum { PIECE = 4096 };
+
 typedef struct activation_job {
   const att_kernels *kernels;
-  const att_ffn *ffn;
+  att_activation activation;
   const float *pre;
   float *hidden;
-  int64_t width;
 } activation_job;
 
-static void activate_rows(void *context, int64_t begin, int64_t end, int worker) {
+static void activate(void *context, int64_t begin, int64_t end, int worker) {
   (void)worker;
   const activation_job *job = context;
-  const float *pre = job->pre + begin * job->width;
-  float *hidden = job->hidden + begin * job->width;
-  int64_t n = (end - begin) * job->width;
-  switch (job->ffn->activation) {
+  const float *pre = job->pre + begin;
+  float *hidden = job->hidden + begin;
+  int64_t n = end - begin;
+  switch (job->activation) {
   case ATT_SILU: job->kernels->silu_mul(hidden, pre, hidden, n); break;
   case ATT_GELU: job->kernels->gelu_erf(hidden, pre, n); break;
   case ATT_GELU_TANH: job->kernels->gelu_tanh(hidden, pre, n); break;
@@ -42,8 +44,8 @@ void att_ffn_forward(const att_runtime *runtime, const att_ffn *ffn, const float
   if (gated) att_linear_forward(runtime, &ffn->up, x, rows, hidden);
   att_tap_rows(tap, ATT_SITE_MLP_PRE, layer, pre, rows, width);
 
-  activation_job job = {runtime->kernels, ffn, pre, hidden, width};
-  att_parallel_for(runtime, rows, 4, activate_rows, &job);
+  activation_job job = {runtime->kernels, ffn->activation, pre, hidden};
+  att_parallel_for(runtime, rows * width, PIECE, activate, &job);
   att_tap_rows(tap, ATT_SITE_MLP_POST, layer, hidden, rows, width);
 
   att_linear_forward(runtime, &ffn->down, hidden, rows, y);
