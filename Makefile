@@ -1,7 +1,7 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
-.PHONY: run test test-all test-long bench bench-peers web format check install clean
+.PHONY: run test test-all test-long bench bench-peers web format check clean
 
 run:
 	@tools/install_packages build
@@ -48,6 +48,7 @@ check:
 format:
 	@tools/install_packages test
 	@git ls-files -co --exclude-standard '*.c' '*.h' | xargs clang-format -i
+	@echo "make format: done"
 
 clean:
 	rm -rf build
