@@ -5,7 +5,8 @@
 
 #include "text/normalize.h"
 
-/* The tokens whose search is on: special ones only if the caller asked. */
+/* The longest token at the start of text[0 … n-1], as an index; -1 if there is
+ * none. Special ones count only if the caller asked for them. */
 static int32_t longest_at(int64_t *length, const att_job *job, const char *text, int64_t n,
                           int which) {
   const att_added *added = job->tokenizer->added;

@@ -142,6 +142,7 @@ static att_status load_llama(loader *l) {
       (att_bpe){.unknown = (int32_t)s->unknown, .fuse_unknown = true, .prefix = "", .suffix = ""};
   att_bpe_find_bytes(bpe, &hf->t->vocab, false, true);
   ATT_TRY(att_merges_derive(&bpe->merges, &hf->t->arena, &hf->t->vocab));
+  ATT_TRY(att_bpe_find_joints(bpe, &hf->t->arena, &hf->t->vocab));
   hf->t->kind = &att_kind_bpe;
   hf->t->model = bpe;
   if (s->add_space != 0)
@@ -208,6 +209,7 @@ static att_status load_gpt2(loader *l) {
   ATT_TRY(read_tokens(l));
   ATT_TRY(read_merges(l, bpe));
   att_bpe_find_bytes(bpe, &hf->t->vocab, true, false);
+  ATT_TRY(att_bpe_find_joints(bpe, &hf->t->arena, &hf->t->vocab));
   hf->t->kind = &att_kind_byte_bpe;
   hf->t->model = bpe;
   return att_hf_decoder_byte_level(hf, NULL);

@@ -14,7 +14,7 @@
 #include "text/decoder.h"
 #include "text/steps.h"
 
-enum { BOS = 1, EOS = 2, BYTE_0 = 3, BYTES_END = BYTE_0 + 256, PIECE_MAX = 1024 };
+enum { BOS = 1, EOS = 2, BYTE_0 = 3, BYTES_END = BYTE_0 + 256 };
 
 typedef struct reader {
   const unsigned char *bytes;
@@ -56,9 +56,9 @@ static att_status read_token(reader *r, att_tokenizer *t, int64_t id) {
   if (length < 0 || (size_t)length > r->n - r->at)
     return att_fail(ATT_CORRUPT, "%s: token %lld has length %d, %zu bytes are left", r->name,
                     (long long)id, length, r->n - r->at);
-  if (length > PIECE_MAX)
+  if (length > ATT_DERIVED_MAX)
     return att_fail(ATT_UNSUPPORTED, "%s: token %lld has length %d, over %d", r->name,
-                    (long long)id, length, PIECE_MAX);
+                    (long long)id, length, ATT_DERIVED_MAX);
   const char *piece = (const char *)r->bytes + r->at;
   int64_t n = length;
   r->at += (size_t)length;

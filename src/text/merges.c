@@ -78,6 +78,10 @@ static int64_t cut_piece(att_merges *merges, const att_vocab *vocab, int32_t id,
 
 att_status att_merges_derive(att_merges *out, att_arena *arena, const att_vocab *vocab) {
   void *memory;
+  for (int64_t id = 0; id < vocab->size; id++)
+    if (vocab->entries[id].piece_bytes > ATT_DERIVED_MAX && takes_part(&vocab->entries[id]))
+      return att_fail(ATT_UNSUPPORTED, "token %lld is a piece of %u bytes, over %d", (long long)id,
+                      vocab->entries[id].piece_bytes, ATT_DERIVED_MAX);
   ATT_TRY(att_alloc(&memory, arena->runtime, vocab->size, sizeof(scored), "token scores"));
   scored *order = memory;
   int64_t n = 0, cuts = 0;

@@ -8,6 +8,8 @@
 #include "text/list.h"
 #include "text/vocab.h"
 
+enum { ATT_DERIVED_MAX = 1024 };
+
 typedef struct att_merge {
   uint32_t rank; /* smaller ones happen first */
   int32_t id;    /* what the pair becomes; -1: it does not merge */
@@ -42,7 +44,8 @@ bool att_merges_at(int32_t *left, int32_t *right, const att_merges *merges, uint
 
 /* Every way to cut a piece into two pieces is a merge of that piece; pieces
  * with a higher score come first, equal scores share a rank. Special and byte
- * tokens do not take part. */
+ * tokens do not take part. UNSUPPORTED if a piece is longer than
+ * ATT_DERIVED_MAX, for all its cuts are tried. */
 att_status att_merges_derive(att_merges *out, att_arena *arena, const att_vocab *vocab);
 
 #endif

@@ -25,29 +25,34 @@ static att_status find_literal(att_job *job, const att_pattern *p, int64_t begin
   return ATT_OK;
 }
 
-/* All matches in valid text. `shadow` NULL: text lies at `base` of the job's
- * text; otherwise its origins say where its bytes are. */
-static att_status find_all(att_job *job, att_matcher *matcher, const char *text, int64_t n,
-                           int64_t base, const att_text *shadow) {
-  size_t begin = 0, end = 0, last = 0;
-  bool found = true, first = true;
-  for (size_t from = 0; from <= (size_t)n;) {
-    ATT_TRY(att_matcher_find(&found, &begin, &end, matcher, text, (size_t)n, from));
+/* Where a searched text lies in the job's: `base` bytes in, or, if it is a copy
+ * with other bytes, where the copy's origins say. */
+typedef struct searched {
+  const char *bytes;
+  int64_t n, base;
+  const att_text *copy; /* or NULL */
+} searched;
+
+static att_status add_match(att_job *job, const searched *s, int64_t begin, int64_t end) {
+  if (s->copy == NULL) return add(job, s->base + begin, s->base + end);
+  if (begin == end) return ATT_OK;
+  att_origin origin = att_text_origin(s->copy, begin, end);
+  return add(job, origin.begin, origin.end);
+}
+
+/* All matches in valid text. An empty one right behind another is none. */
+static att_status find_all(att_job *job, att_matcher *matcher, const searched *s) {
+  size_t n = (size_t)s->n, last = n + 1;
+  for (size_t from = 0, begin, end; from <= n;) {
+    bool found;
+    ATT_TRY(att_matcher_find(&found, &begin, &end, matcher, s->bytes, n, from));
     if (!found) break;
+    if (end > begin || end != last) ATT_TRY(add_match(job, s, (int64_t)begin, (int64_t)end));
     uint32_t code;
-    from = end > begin || end == (size_t)n
-               ? end
-               : end + (size_t)att_char_next(&code, text + end, n - (int64_t)end);
-    /* an empty match where the last one ended is no new one */
-    bool counts = end > begin || first || begin != last;
-    if (counts && shadow == NULL) ATT_TRY(add(job, base + (int64_t)begin, base + (int64_t)end));
-    if (counts && shadow != NULL && end > begin) {
-      att_origin o = att_text_origin(shadow, (int64_t)begin, (int64_t)end);
-      ATT_TRY(add(job, o.begin, o.end));
-    }
-    first = false;
+    bool steps = begin == end && end < n;
+    from = steps ? end + (size_t)att_char_next(&code, s->bytes + end, (int64_t)(n - end)) : end;
+    if (begin == end && end == n) break;
     last = end;
-    if (begin == end && end == (size_t)n) break;
   }
   return ATT_OK;
 }
@@ -69,7 +74,7 @@ static att_status find_in_copy(att_job *job, att_matcher *matcher, int64_t begin
   }
   if (status == ATT_OK) {
     att_rewrite_end(&r);
-    status = find_all(job, matcher, shadow.bytes, shadow.n, 0, &shadow);
+    status = find_all(job, matcher, &(searched){shadow.bytes, shadow.n, 0, &shadow});
   }
   att_text_free(&shadow);
   return status;
@@ -99,7 +104,7 @@ att_status att_pattern_find(att_job *job, const att_pattern *pattern, int64_t be
   if (pattern->literal != NULL) return find_literal(job, pattern, begin, end);
   att_matcher *matcher;
   ATT_TRY(matcher_of(&matcher, job, pattern->regex));
-  const char *text = job->text.bytes + begin;
-  return att_chars_valid(text, end - begin) ? find_all(job, matcher, text, end - begin, begin, NULL)
-                                            : find_in_copy(job, matcher, begin, end);
+  searched s = {job->text.bytes + begin, end - begin, begin, NULL};
+  return att_chars_valid(s.bytes, s.n) ? find_all(job, matcher, &s)
+                                       : find_in_copy(job, matcher, begin, end);
 }
