@@ -102,7 +102,7 @@ ATT_API void att_cpu_name(char *out, size_t bytes);
 /* "0.1.0" and the numerics version stamped into traces and checkpoints. */
 ATT_API const char *att_version(void);
 #define ATT_VERSION "0.1.0"
-#define ATT_NUMERICS 0 /* becomes 1 when canonical_order.md freezes */
+#define ATT_NUMERICS 1 /* the rules of docs/math/canonical_order.md */
 
 #ifdef __cplusplus
 }
