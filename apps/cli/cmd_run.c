@@ -22,6 +22,7 @@ static subject what;
 static att_sampler_options sampling = {.temperature = 0.8, .top_p = 1, .repetition = 1};
 static int64_t most_new = DEFAULT_NEW, context;
 static text_list stops;
+static int cache_type;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
@@ -39,7 +40,9 @@ static const option options[] = {
     {"stop", 0, OPTION_TEXTS, &stops, "TEXT", 0, 0,
      "stop when TEXT has come; may be given several times"},
     {"context", 'c', OPTION_INT, &context, "N", 1, MOST_NEW,
-     "positions to make room for; default: all that the model has"},
+     "positions to make room for; default: what prompt and -n take, at most the model's own"},
+    {"cache", 0, OPTION_CHOICE, &cache_type, "f32|f16|bf16", 0, 0,
+     "how keys and values are kept; 16 bits take half the memory. Default f32"},
     {0}};
 
 /* What on_token needs, and what it leaves behind. */
@@ -163,26 +166,32 @@ static int generate(const cli *c, att_session *session, att_sampler *sampler, st
   return report(c, s, session, &result);
 }
 
-static int with_model(const cli *c) {
+/* Room for prompt and new tokens, at most what the model has. */
+static att_session_options session_options(void) {
+  static const att_dtype types[] = {ATT_F32, ATT_F16, ATT_BF16};
+  const int64_t most = att_model_describe(what.model)->context;
   att_session_options room;
   att_session_options_init(&room);
   room.context = context;
+  if (context == 0) room.context = what.n + most_new < most ? what.n + most_new : most;
+  room.cache_dtype = types[cache_type];
+  return room;
+}
+
+static int with_model(const cli *c) {
+  const att_model_info *info = att_model_describe(what.model);
+  const att_session_options room = session_options();
+  if (what.n > info->context || (context > 0 && what.n > context))
+    return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what.n,
+                    (long long)(context > 0 && context < info->context ? context : info->context));
   att_session *session = NULL;
   att_sampler *sampler = NULL;
   stream s = {.c = c, .show = !c->json};
   sampling.seed = c->seed;
   bool good = att_session_create(&session, what.model, &room) == ATT_OK &&
-              att_sampler_create(&sampler, what.runtime, &sampling,
-                                 att_model_describe(what.model)->vocab) == ATT_OK;
+              att_sampler_create(&sampler, what.runtime, &sampling, info->vocab) == ATT_OK;
   if (good && what.tokenizer) good = att_decoder_create(&s.decoder, what.tokenizer, NULL) == ATT_OK;
-  int code = CLI_FAILED;
-  if (!good)
-    cli_fail_status(c);
-  else if (what.n > att_session_context(session))
-    cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what.n,
-             (long long)att_session_context(session));
-  else
-    code = generate(c, session, sampler, &s);
+  int code = good ? generate(c, session, sampler, &s) : cli_fail_status(c);
   free(s.text);
   free(s.new_ids);
   att_decoder_free(s.decoder);
