@@ -24,7 +24,8 @@ static att_status check_shape(const att_cache_shape *s) {
     if (sizes[i].value < 1)
       return att_fail(ATT_BAD_ARGUMENT, "a cache with %lld %s", (long long)sizes[i].value,
                       sizes[i].name);
-    if (!att_mul_checked(&product, product, sizes[i].value + panel))
+    int64_t size; /* with room for a whole panel */
+    if (!att_add_checked(&size, sizes[i].value, panel) || !att_mul_checked(&product, product, size))
       return att_fail(ATT_TOO_LARGE, "a cache of this shape has no possible size (%s %lld)",
                       sizes[i].name, (long long)sizes[i].value);
   }
@@ -37,8 +38,6 @@ static att_status check_shape(const att_cache_shape *s) {
 att_status att_cache_create(att_cache **out, att_runtime *runtime, const att_cache_shape *shape) {
   if (!out || !runtime || !shape)
     return att_fail(ATT_BAD_ARGUMENT, "att_cache_create: out, runtime or shape is NULL");
-  if (shape->capacity > INT64_MAX - panel)
-    return att_fail(ATT_TOO_LARGE, "a cache of capacity %lld", (long long)shape->capacity);
   ATT_TRY(check_shape(shape));
   void *memory;
   ATT_TRY(att_alloc(&memory, runtime, 1, sizeof(att_cache), "a cache"));

@@ -59,7 +59,7 @@ static void cached_make(cached *x, uint64_t seed, att_dtype dtype) {
            (unsigned long long)seed, features, att_dtype_name(dtype));
   att_case *c = &x->c;
   case_sizes(c, seed, features, ATT_F32);
-  if (seed % 8 == 0) c->t = 505 + case_below(c, 30), c->h = c->g; /* around a span */
+  if (seed % 12 == 0) c->t = 505 + case_below(c, 30), c->h = c->g; /* around a span */
   c->s = c->t;
   case_build(c);
   round_to(&c->args.k, dtype);

@@ -112,7 +112,7 @@ static void poison_stays_where_it_is(uint64_t seed, unsigned features, int *reac
   poisoned p = {.n = 0};
   att_runtime *runtime = runtimes[seed % 3];
   case_sizes(&p.c, seed, features | CASE_RESULTS, bits_dtype(seed));
-  if (seed % 4 == 0) p.c.s = 529, p.c.t = p.c.t > 40 ? 40 : p.c.t;
+  if (seed % 6 == 0) p.c.s = 529, p.c.t = p.c.t > 40 ? 40 : p.c.t;
   snprintf(p.label, sizeof p.label, "seed %llu, features 0x%x, %s", (unsigned long long)seed,
            features, att_runtime_target(runtime));
   case_build(&p.c);
