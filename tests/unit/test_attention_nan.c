@@ -133,11 +133,9 @@ static void poison_stays_where_it_is(uint64_t seed, unsigned features, int *reac
   if (seed % 2) p.n = p.n < 1 ? p.n : 1;
   /* Infinite keys only where nobody sees them. */
   bool seen = false;
+  oracle_place place = oracle_sequence(&p.c.args, p.b);
   for (int64_t h = 0; h < p.c.h; h++)
-    for (int64_t i = 0; i < p.c.t; i++) {
-      oracle_place place = oracle_sequence(&p.c.args, p.b);
-      seen |= row_sees_poison(&p, &place, h, i);
-    }
+    for (int64_t i = 0; i < p.c.t; i++) seen |= row_sees_poison(&p, &place, h, i);
   poison(&p, !seen);
   bits_run(runtime, p.label, &p.c.args);
   check_rows(&p, reached, untouched);
@@ -147,7 +145,7 @@ static void poison_stays_where_it_is(uint64_t seed, unsigned features, int *reac
 /* What hides keys in these calls; every test sees both kinds of rows. */
 static void poison_with(unsigned features) {
   int reached = 0, untouched = 0;
-  for (uint64_t seed = 1; seed <= 30; seed++)
+  for (uint64_t seed = 1; seed <= 18; seed++)
     poison_stays_where_it_is(seed, features | (seed % 3 ? CASE_LAYOUT : 0), &reached, &untouched);
   assert_true(reached > 0 && untouched > 0);
 }
