@@ -1,7 +1,7 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
-.PHONY: run test test-all test-long bench bench-peers web format check clean
+.PHONY: run test test-all test-long bench bench-peers bench-ladder web format check install clean
 
 run:
 	@tools/install_packages build
@@ -36,6 +36,13 @@ bench-peers:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target peer_attend peer_ggml
 	bench/peers/compare
+
+# From the formula to the library, step by step (docs/ladder/attention.md).
+bench-ladder:
+	@tools/install_packages build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target bench-ladder
+	build/release/bench/bench-ladder
 
 web:
 	@echo "make web: the page is not part of attend yet" >&2; exit 1
