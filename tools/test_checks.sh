@@ -123,6 +123,8 @@ if [ "$(uname -m)" = x86_64 ]; then
   instructions '' '' a.c 'float a(float x) { return x * x; }'
   instructions 'AVX instructions' -mavx2 a.c 'float a(float x) { return x * x; }'
   instructions 'only 0' -mavx2 avx2.c 'float a(float x) { return x * x; }'
+  instructions 'narrower multiply-adds' -mfma avx2.c \
+    'float product(float x) { return __builtin_fmaf(x, x, x); }'
 fi
 
 # The summary counts crashes as failures and skips as skips.
