@@ -1,7 +1,11 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
+<<<<<<< HEAD
 .PHONY: run test test-all test-long bench bench-peers bench-ladder web format check install clean
+=======
+.PHONY: run test test-all test-long test-peers bench bench-peers web format check clean
+>>>>>>> 2c1a596 (convert: write GGUF and Hugging Face folders, new models with random weights)
 
 run:
 	@tools/install_packages build
@@ -22,6 +26,14 @@ test-all:
 test-long:
 	@tools/install_packages build test test-all
 	@tools/run_tests test-long
+
+# What attend writes, in other people's programs. Needs node and npm.
+test-peers:
+	@tools/install_packages build test
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target attend-cli
+	@npm install --prefix build/peers --ignore-scripts --no-audit --no-fund node-llama-cpp@3.22.1
+	tests/peers/gguf_in_llama build/release/attend build/peers/node_modules
 
 bench:
 	@tools/install_packages build bench

@@ -1,7 +1,7 @@
 /* attend.h — attention that you can run, train and look inside.
  *
  * The core (libattend): status, runtime, dtype, view, mask, cache, sdpa,
- * archive. The models (libattend-model): tokenizer, model, session, capture,
+ * archive. The models (libattend-model): tokenizer, model, convert, session, capture,
  * generate. Each header says what it is for and can be included alone.
  */
 #ifndef ATTEND_ATTEND_H
@@ -11,6 +11,7 @@
 #include "attend/backward.h"
 #include "attend/cache.h"
 #include "attend/capture.h"
+#include "attend/convert.h"
 #include "attend/dtype.h"
 #include "attend/generate.h"
 #include "attend/layers.h"

@@ -56,3 +56,9 @@ att_status att_arch_of_settings(const att_arch **out, const att_json_node *root,
   return type ? unknown(where, "model_type", type->text)
               : unknown(where, "architectures", class_name);
 }
+
+const att_arch *att_arch_named(const char *name) {
+  for (int i = 0; i < N_ARCHS; i++)
+    if (!strcmp(archs[i]->name, name)) return archs[i];
+  return NULL;
+}

@@ -29,4 +29,7 @@ typedef struct att_arch {
  * (one that we do not know; the message lists those we do). */
 att_status att_arch_of_settings(const att_arch **out, const att_json_node *root, const char *where);
 
+/* The family of that name, or NULL. */
+const att_arch *att_arch_named(const char *name);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attend/sdpa.h"
 #include "base/line.h"
 
 /* ---- what all have ---- */
@@ -109,6 +110,17 @@ static att_status read_llama(att_config *c, att_gguf_keys *k) {
   return ATT_OK;
 }
 
+static const char *llama_lacks(const att_config *c) {
+  bool llama = c->norm == ATT_NORM_RMS && c->position == ATT_POSITION_ROPE &&
+               c->ffn == ATT_FFN_GATED && c->activation == ATT_SILU;
+  if (!llama) return "a norm, positions or an activation that llama has not";
+  if (c->scale != ATT_SCALE_DEFAULT || c->scale_by_layer) return "another scale than 1/sqrt(dim)";
+  if (c->rope.scaling != ATT_ROPE_YARN) return NULL;
+  if (!c->rope.truncate) return "yarn without truncation";
+  if (c->rope.magnitude != att_rope_yarn_magnitude(c->rope.factor)) return "yarn's own magnitude";
+  return NULL;
+}
+
 /* ---- gpt2 ---- */
 
 static att_status read_gpt2(att_config *c, att_gguf_keys *k) {
@@ -126,11 +138,17 @@ static att_status read_gpt2(att_config *c, att_gguf_keys *k) {
   return ATT_OK;
 }
 
+static const char *gpt2_lacks(const att_config *c) {
+  if (c->activation != ATT_GELU_TANH) return "an activation other than the tanh form of GELU";
+  if (c->scale_by_layer) return "a scale that depends on the layer";
+  return c->scale != ATT_SCALE_DEFAULT ? "another scale than 1/sqrt(dim)" : NULL;
+}
+
 /* ---- the table ---- */
 
 static const att_gguf_family families[] = {
-    {.name = "gpt2", .fused = true, .read = read_gpt2},
-    {.name = "llama", .pairs_adjacent = true, .read = read_llama},
+    {.name = "gpt2", .fused = true, .read = read_gpt2, .lacks = gpt2_lacks},
+    {.name = "llama", .pairs_adjacent = true, .read = read_llama, .lacks = llama_lacks},
 };
 
 att_status att_gguf_family_find(const att_gguf_family **out, att_gguf_text name,

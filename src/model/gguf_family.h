@@ -14,6 +14,8 @@ typedef struct att_gguf_family {
   bool fused;          /* attn_qkv instead of attn_q, attn_k and attn_v */
   /* Fills all of an initialised configuration but vocab and tied_output. */
   att_status (*read)(att_config *config, att_gguf_keys *keys);
+  /* What of a configuration GGUF cannot say of this family; NULL if nothing. */
+  const char *(*lacks)(const att_config *config);
 } att_gguf_family;
 
 /* UNSUPPORTED, with the families there are. `where` begins the message. */

@@ -97,6 +97,9 @@ static att_status gather(gathering *g) {
     return att_fail(ATT_NOT_FOUND, "%s: holds no tokenizer: key \"" KEY("model") "\" is missing",
                     att_gguf_name(g->file));
   ATT_TRY(att_gguf_text_of(&model, g->file, KEY("model"), true));
+  if (att_gguf_text_is(model, "none"))
+    return att_fail(ATT_NOT_FOUND, "%s: holds no tokenizer: key \"" KEY("model") "\" is none",
+                    att_gguf_name(g->file));
   ATT_TRY(att_gguf_text_of(&pre, g->file, KEY("pre"), false));
   s->name = att_gguf_name(g->file);
   s->model = (att_stored_text){model.bytes, model.n};

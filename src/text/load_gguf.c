@@ -172,30 +172,47 @@ static att_status read_merges(loader *l, att_bpe *bpe) {
   return status;
 }
 
-static att_status add_splits(loader *l, att_bpe *bpe) {
-  static const struct {
-    const char *name, *first, *second;
-    unsigned flags;
-  } rows[] = {
+static const struct pre_row {
+  const char *name, *first, *second;
+  unsigned flags;
+} pre_rows[] = {
 #define ATT_PRE(name, first, second, flags) {name, first, second, flags},
 #include "text/gguf_pretokenizers.inc"
 #undef ATT_PRE
-  };
-  char label[64], known[256] = "";
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-             rows[i].name);
-    if (!is(l->stored->pre, rows[i].name)) continue;
-    bpe->whole_pieces = (rows[i].flags & ATT_PRE_WHOLE) != 0;
-    l->add_bos = (rows[i].flags & ATT_PRE_BOS) != 0;
-    if (rows[i].flags & ATT_PRE_NFC) ATT_TRY(att_hf_normalizer_nfc(&l->hf, NULL));
-    if (rows[i].first[0]) ATT_TRY(att_hf_split_regex(&l->hf, rows[i].first));
-    return att_hf_split_regex(&l->hf, rows[i].second);
+};
+enum { N_PRE = sizeof pre_rows / sizeof *pre_rows };
+
+static const struct pre_row *find_pre(att_stored_text name) {
+  for (int i = 0; i < N_PRE; i++)
+    if (is(name, pre_rows[i].name)) return &pre_rows[i];
+  return NULL;
+}
+
+const char *att_stored_pre(int index) { return index < N_PRE ? pre_rows[index].name : NULL; }
+
+bool att_stored_patterns(const char *patterns[2], att_stored_text pre) {
+  const struct pre_row *row = find_pre(pre);
+  if (row) patterns[0] = row->first, patterns[1] = row->second;
+  return row != NULL;
+}
+
+static att_status add_splits(loader *l, att_bpe *bpe) {
+  const struct pre_row *row = find_pre(l->stored->pre);
+  if (!row) {
+    char label[64], known[256] = "";
+    for (int i = 0; i < N_PRE; i++)
+      snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
+               pre_rows[i].name);
+    return att_fail(ATT_UNSUPPORTED,
+                    "%s: key \"tokenizer.ggml.pre\" is %s; pre-tokenizers that attend knows: %s",
+                    l->stored->name,
+                    att_quote(label, sizeof label, l->stored->pre.bytes, l->stored->pre.n), known);
   }
-  return att_fail(ATT_UNSUPPORTED,
-                  "%s: key \"tokenizer.ggml.pre\" is %s; pre-tokenizers that attend knows: %s",
-                  l->stored->name,
-                  att_quote(label, sizeof label, l->stored->pre.bytes, l->stored->pre.n), known);
+  bpe->whole_pieces = (row->flags & ATT_PRE_WHOLE) != 0;
+  l->add_bos = (row->flags & ATT_PRE_BOS) != 0;
+  if (row->flags & ATT_PRE_NFC) ATT_TRY(att_hf_normalizer_nfc(&l->hf, NULL));
+  if (row->first[0]) ATT_TRY(att_hf_split_regex(&l->hf, row->first));
+  return att_hf_split_regex(&l->hf, row->second);
 }
 
 static att_status load_gpt2(loader *l) {

@@ -3,6 +3,8 @@
 #ifndef ATT_TEXT_LOAD_GGUF_H
 #define ATT_TEXT_LOAD_GGUF_H
 
+#include <stdio.h>
+
 #include "text/tokenizer.h"
 
 typedef struct att_stored_text {
@@ -36,5 +38,29 @@ typedef struct att_stored_tokenizer {
  * CORRUPT, UNSUPPORTED (another model or pre-tokenizer, by name), OUT_OF_MEMORY. */
 att_status att_load_gguf(att_tokenizer **out, const att_runtime *runtime,
                          const att_stored_tokenizer *stored);
+
+/* The way back: what a file has to hold so that loading it gives a tokenizer
+ * that encodes as `t` does, filled up to n_tokens ids with unused ones. Model
+ * "llama" for SentencePiece vocabularies, "gpt2" for byte-level ones. That it
+ * does is tried on the whole vocabulary and on a text of hard cases; UNSUPPORTED
+ * if it cannot be. */
+typedef struct att_tokenizer_copy {
+  att_arena arena; /* all of `stored` but its name */
+  att_stored_tokenizer stored;
+} att_tokenizer_copy;
+att_status att_tokenizer_store(att_tokenizer_copy *out, const att_tokenizer *t, int64_t n_tokens);
+/* A vocabulary that needs no training: the 256 bytes, then <|endoftext|>; the
+ * other ids unused. n_tokens >= 257. */
+att_status att_tokenizer_store_bytes(att_tokenizer_copy *out, const att_runtime *runtime,
+                                     int64_t n_tokens);
+void att_tokenizer_copy_release(att_tokenizer_copy *copy);
+
+/* Names of pre-tokenizers, NULL behind the last. */
+const char *att_stored_pre(int index);
+/* The patterns of one, "" where there is none; false if it is not known. */
+bool att_stored_patterns(const char *patterns[2], att_stored_text pre);
+
+/* Writes it as Hugging Face's tokenizer.json. IO errors stay in the stream. */
+void att_stored_write_json(FILE *stream, const att_stored_tokenizer *stored);
 
 #endif

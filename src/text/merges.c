@@ -101,3 +101,28 @@ att_status att_merges_derive(att_merges *out, att_arena *arena, const att_vocab 
   att_release(arena->runtime, memory, vocab->size, sizeof(scored));
   return status;
 }
+
+static int by_rank(const void *a, const void *b) {
+  const att_merge_pair *x = a, *y = b;
+  if (x->merge.rank != y->merge.rank) return x->merge.rank < y->merge.rank ? -1 : 1;
+  if (x->left != y->left) return x->left < y->left ? -1 : 1;
+  return (x->right > y->right) - (x->right < y->right);
+}
+
+att_status att_merges_list(const att_merge_pair **out, int64_t *n, att_arena *arena,
+                           const att_merges *merges) {
+  int64_t room = (int64_t)merges->mask + 1, count = 0;
+  for (int64_t i = 0; i < room; i++) count += merges->slots[i].merge.id >= 0;
+  void *memory;
+  ATT_TRY(att_arena_take(&memory, arena, count, sizeof(att_merge_pair)));
+  att_merge_pair *pairs = memory;
+  count = 0;
+  for (int64_t i = 0; i < room; i++)
+    if (merges->slots[i].merge.id >= 0)
+      pairs[count++] =
+          (att_merge_pair){merges->slots[i].left, merges->slots[i].right, merges->slots[i].merge};
+  qsort(pairs, (size_t)count, sizeof *pairs, by_rank);
+  *out = pairs;
+  *n = count;
+  return ATT_OK;
+}

@@ -42,6 +42,14 @@ att_merge att_merges_find(const att_merges *merges, int32_t left, int32_t right)
 /* The pair in slot i = 0 … mask; false if the slot is empty. */
 bool att_merges_at(int32_t *left, int32_t *right, const att_merges *merges, uint64_t i);
 
+/* All pairs, ascending by rank (equal ranks by ids), in memory of the arena. */
+typedef struct att_merge_pair {
+  int32_t left, right;
+  att_merge merge;
+} att_merge_pair;
+att_status att_merges_list(const att_merge_pair **out, int64_t *n, att_arena *arena,
+                           const att_merges *merges);
+
 /* Every way to cut a piece into two pieces is a merge of that piece; pieces
  * with a higher score come first, equal scores share a rank. Special and byte
  * tokens do not take part. UNSUPPORTED if a piece is longer than

@@ -1,0 +1,62 @@
+/* cmd_convert.c — attend convert: a model into another file format. */
+#include "attend/convert.h"
+#include "json_out.h"
+#include "progress.h"
+
+#include <stdio.h>
+
+static const char *tokenizer_path;
+static bool without_tokenizer;
+static int dtype;
+
+static const char *const dtypes[] = {NULL, "f32", "f16", "bf16", "q8_0"};
+
+static const option options[] = {
+    {"dtype", 0, OPTION_CHOICE, &dtype, "keep|f32|f16|bf16|q8_0", 0, 0,
+     "type of the matrices; default: as they are stored"},
+    {"tokenizer", 'z', OPTION_TEXT, &tokenizer_path, "FILE", 0, 0,
+     "tokenizer to put in; default: the one that belongs to the model"},
+    {"no-tokenizer", 0, OPTION_FLAG, &without_tokenizer, NULL, 0, 0, "put none in"},
+    {0}};
+
+static int run(const cli *c, int n, char **operands) {
+  (void)n;
+  att_runtime *runtime;
+  int code = cli_runtime(&runtime, c);
+  if (code != CLI_OK) return code;
+  progress bar = progress_begin(c, "converting");
+  att_convert_options how;
+  att_convert_options_init(&how);
+  how.dtype = dtypes[dtype];
+  how.tokenizer_path = tokenizer_path;
+  how.without_tokenizer = without_tokenizer;
+  how.progress = progress_show;
+  how.payload = &bar;
+  att_status status = att_convert(runtime, operands[0], operands[1], &how);
+  progress_end(&bar);
+  code = status == ATT_OK ? CLI_OK : cli_fail_status(c);
+  att_runtime_free(runtime);
+  if (code != CLI_OK) return code;
+  if (c->json) {
+    json j = json_begin(stdout);
+    json_open(&j, NULL, '{');
+    json_string(&j, "source", operands[0]);
+    json_string(&j, "target", operands[1]);
+    json_close(&j);
+    json_end(&j);
+  }
+  cli_note(c, "%s is written", operands[1]);
+  return CLI_OK;
+}
+
+const command cmd_convert = {
+    .operands = "SOURCE TARGET",
+    .least = 2,
+    .most = 2,
+    .about =
+        "Writes the model SOURCE (a Hugging Face directory, a .gguf or a llama2.c .bin) as TARGET: "
+        "a GGUF file if its name ends in .gguf, else a Hugging Face directory. The tokenizer goes "
+        "along. TARGET appears when it is complete.",
+    .options = options,
+    .run = run,
+};

@@ -1,0 +1,69 @@
+/* attend/convert.h — models from one file format to another, and new ones with
+ * random weights.
+ *
+ * A target whose name ends in ".gguf" is a GGUF file that llama.cpp reads too;
+ * any other is a Hugging Face folder (config.json, model.safetensors,
+ * tokenizer.json). Either appears under its name only when it is complete.
+ */
+#ifndef ATTEND_CONVERT_H
+#define ATTEND_CONVERT_H
+
+#include "attend/runtime.h"
+#include <stdbool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct att_convert_options {
+  size_t struct_size;         /* set by att_convert_options_init */
+  const char *dtype;          /* of the matrices: "f32", "f16", "bf16", "q8_0" (GGUF only);
+                                 NULL (default): as stored, q8_0 as f32 in a folder */
+  const char *tokenizer_path; /* NULL: the one that belongs to the source */
+  bool without_tokenizer;     /* writes none */
+  /* Called with 0 … 1 along the way; returning false cancels. May be NULL. */
+  bool (*progress)(double done, void *payload);
+  void *payload;
+} att_convert_options;
+
+ATT_API void att_convert_options_init(att_convert_options *options);
+
+/* Writes the model at `source` (whatever att_model_open reads) to `target`.
+ * Widening and keeping a type is exact, so the model gives the same bits;
+ * narrowing rounds to nearest even, q8_0 as llama.cpp does. In GGUF vectors and
+ * learned positions stay f32, and rows that are no multiple of 32 are f16 where
+ * q8_0 is asked for. `options` may be NULL. Memory: a few times the largest
+ * weight, for a folder the whole model. NOT_FOUND (the source, or its
+ * tokenizer), CORRUPT, UNSUPPORTED (what the target format cannot say: a
+ * family, a scale, a kind of tokenizer; the message names it), BAD_ARGUMENT,
+ * IO (a target folder that is not empty), OUT_OF_MEMORY, CANCELLED. */
+ATT_API att_status att_convert(att_runtime *runtime, const char *source, const char *target,
+                               const att_convert_options *options);
+
+/* What a new model is to be. 0 stands for the usual: layers 4, width 128, heads
+ * width/32, kv_heads heads, ffn_width 4·width (llama: 8/3·width, up to a
+ * multiple of 32), context 256, vocab 257 or that of the tokenizer. */
+typedef struct att_init_options {
+  size_t struct_size; /* set by att_init_options_init */
+  const char *family; /* "gpt2" or "llama" */
+  int64_t layers, width, heads, kv_heads, ffn_width, vocab, context;
+  bool untied;                /* the output matrix is not the embedding */
+  const char *dtype;          /* NULL: f32 */
+  const char *tokenizer_path; /* NULL: the 256 bytes and <|endoftext|> if the
+                                 vocabulary has room for them, else none */
+  uint64_t seed;
+} att_init_options;
+
+ATT_API void att_init_options_init(att_init_options *options);
+
+/* Writes a model with random weights to `target`: matrices normal with deviation
+ * 0.02 (gpt2: those that end a block 0.02/√(2·layers)), norms 1, biases 0. A
+ * weight depends on the seed and its name alone, so both formats and every run
+ * give the same numbers. Errors as att_convert. */
+ATT_API att_status att_init_model(att_runtime *runtime, const char *target,
+                                  const att_init_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,25 @@
+/* A folder that appears under its path only when complete: files go into a
+ * temporary folder beside it, which is renamed at the end. */
+#ifndef ATT_BASE_FOLDER_H
+#define ATT_BASE_FOLDER_H
+
+#include "base/runtime.h"
+
+#define ATT_FOLDER_PATH 4096
+
+typedef struct att_folder_writer {
+  char temporary[ATT_FOLDER_PATH], path[ATT_FOLDER_PATH];
+} att_folder_writer;
+
+/* IO if `path` names something other than an empty folder, TOO_LARGE. */
+att_status att_folder_create(att_folder_writer *out, const char *path);
+
+/* "temporary/name" into out[ATT_FOLDER_PATH]. TOO_LARGE. */
+att_status att_folder_file(char *out, const att_folder_writer *writer, const char *name);
+
+/* Puts the folder in its place; a failure has abandoned it. IO. */
+att_status att_folder_commit(att_folder_writer *writer);
+/* Removes it with the files in it. */
+void att_folder_abandon(att_folder_writer *writer);
+
+#endif

@@ -1,0 +1,25 @@
+/* What the writers of formats share. */
+#include "model/export.h"
+
+#include "tensor/quantize.h"
+
+bool att_export_has(const att_config *config, att_slot slot) {
+  if (slot == ATT_SLOT_TOKENS) return true;
+  if (slot == ATT_SLOT_OUTPUT) return !config->tied_output;
+  return att_slot_exists(config, slot);
+}
+
+att_status att_export_weight(float *out, att_dtype *stored, const att_checkpoint *source,
+                             att_slot slot, int64_t layer, int64_t rows, int64_t columns) {
+  att_view view;
+  ATT_TRY(source->find(&view, source, slot, layer, rows, columns));
+  *stored = view.dtype;
+  if (view.dtype == ATT_Q8_0) return att_dequantize(out, &view);
+  att_view target = att_view_of(out, ATT_F32, view.ndim, view.shape);
+  return att_view_copy(&target, &view);
+}
+
+att_status att_export_report(const att_export *export, int64_t done, int64_t total) {
+  bool go_on = !export->progress || export->progress((double)done / (double)total, export->payload);
+  return go_on ? ATT_OK : att_fail(ATT_CANCELLED, "writing %s was cancelled", export->path);
+}

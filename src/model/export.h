@@ -1,0 +1,39 @@
+/* Writing a checkpoint in another format: weights come in canonical layout from
+ * wherever they are (checkpoint.h), settings from the configuration, the
+ * tokenizer as arrays (text/load_gguf.h). */
+#ifndef ATT_MODEL_EXPORT_H
+#define ATT_MODEL_EXPORT_H
+
+#include "model/checkpoint.h"
+#include "text/load_gguf.h"
+
+#define ATT_KEEP_DTYPE (-1)
+
+typedef struct att_export {
+  att_runtime *runtime;
+  const att_checkpoint *source;
+  const att_stored_tokenizer *tokenizer; /* NULL: none */
+  const char *path;                      /* of the file or folder to be */
+  int dtype;                             /* of matrices; ATT_KEEP_DTYPE: as stored */
+  att_progress_fn *progress;             /* may be NULL */
+  void *payload;
+} att_export;
+
+/* A .gguf file; a folder with config.json, model.safetensors and tokenizer.json.
+ * Either appears only when complete. UNSUPPORTED where the format cannot say
+ * what the model is; else as att_convert. */
+att_status att_export_gguf(const att_export *export);
+att_status att_export_huggingface(const att_export *export);
+
+/* One weight, canonical [rows, columns] f32, into out[rows * columns]; *stored is
+ * the type it had. */
+att_status att_export_weight(float *out, att_dtype *stored, const att_checkpoint *source,
+                             att_slot slot, int64_t layer, int64_t rows, int64_t columns);
+
+/* True if the export stores the slot: a tied output is stored as the embedding. */
+bool att_export_has(const att_config *config, att_slot slot);
+
+/* Reports done / total; CANCELLED if the caller wants no more. */
+att_status att_export_report(const att_export *export, int64_t done, int64_t total);
+
+#endif

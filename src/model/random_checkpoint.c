@@ -1,0 +1,134 @@
+/* Random weights. A stream of the generator is named by the weight's name and
+ * layer, so that no weight depends on which others there are. */
+#include "model/random_checkpoint.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "tensor/random.h"
+
+#define DEVIATION 0.02
+
+typedef struct random_weights {
+  uint64_t seed;
+  float *numbers; /* of the weight asked for last */
+  int64_t count;
+} random_weights;
+
+static uint64_t stream_of(const char *name, int64_t layer) {
+  uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
+  for (; *name; name++) hash = (hash ^ (unsigned char)*name) * UINT64_C(0x100000001b3);
+  return (hash ^ (uint64_t)(layer + 1)) * UINT64_C(0x100000001b3);
+}
+
+static double deviation_of(const att_checkpoint *checkpoint, att_slot slot) {
+  bool ends_block = slot == ATT_SLOT_O_W || slot == ATT_SLOT_DOWN_W;
+  if (!ends_block || strcmp(checkpoint->family, "gpt2") != 0) return DEVIATION;
+  return DEVIATION / sqrt(2.0 * (double)checkpoint->config.layers);
+}
+
+static void draw(float *x, int64_t n, const att_checkpoint *checkpoint, att_slot slot,
+                 int64_t layer) {
+  const random_weights *file = checkpoint->file;
+  bool norm = slot == ATT_SLOT_NORM1_W || slot == ATT_SLOT_NORM2_W || slot == ATT_SLOT_NORM_W;
+  if (att_slots[slot].kind == ATT_KIND_VECTOR) {
+    for (int64_t i = 0; i < n; i++) x[i] = norm ? 1 : 0;
+    return;
+  }
+  double deviation = deviation_of(checkpoint, slot);
+  att_rng rng;
+  att_rng_init(&rng, file->seed, stream_of(att_slots[slot].name, layer));
+  for (int64_t i = 0; i < n; i++) x[i] = (float)((double)att_rng_normal(&rng) * deviation);
+}
+
+static att_status find(att_view *out, const att_checkpoint *checkpoint, att_slot slot,
+                       int64_t layer, int64_t rows, int64_t columns) {
+  random_weights *file = checkpoint->file;
+  int64_t count = rows * columns;
+  if (count > file->count) {
+    float *numbers;
+    ATT_TRY(att_alloc((void **)&numbers, checkpoint->runtime, count, sizeof *numbers, "a weight"));
+    att_release(checkpoint->runtime, file->numbers, file->count, sizeof *numbers);
+    file->numbers = numbers;
+    file->count = count;
+  }
+  draw(file->numbers, count, checkpoint, slot, layer);
+  bool vector = att_slots[slot].kind == ATT_KIND_VECTOR;
+  *out = att_view_of(file->numbers, ATT_F32, vector ? 1 : 2, (int64_t[]){rows, columns});
+  return ATT_OK;
+}
+
+static void close_weights(att_checkpoint *checkpoint) {
+  random_weights *file = checkpoint->file;
+  att_release(checkpoint->runtime, file->numbers, file->count, sizeof *file->numbers);
+  att_release(checkpoint->runtime, file, 1, sizeof *file);
+}
+
+static int64_t either(int64_t given, int64_t usual) { return given ? given : usual; }
+
+static void fill_config(att_config *c, const att_init_options *o, bool llama) {
+  att_config_init(c);
+  c->layers = either(o->layers, 4);
+  c->width = either(o->width, o->heads > 0 ? 32 * o->heads : 128);
+  c->heads = either(o->heads, c->width >= 32 ? c->width / 32 : 1); /* never 0 */
+  c->kv_heads = either(o->kv_heads, c->heads);
+  c->head_dim = c->heads > 0 ? c->width / c->heads : 0;
+  c->ffn_width = either(o->ffn_width, llama ? (8 * c->width / 3 + 31) / 32 * 32 : 4 * c->width);
+  c->vocab = o->vocab;
+  c->context = either(o->context, 256);
+  c->tied_output = !o->untied;
+  c->norm_eps = (double)1e-5f;
+  c->norm = llama ? ATT_NORM_RMS : ATT_NORM_LAYER;
+  c->position = llama ? ATT_POSITION_ROPE : ATT_POSITION_LEARNED;
+  c->rope.pairs = c->head_dim / 2;
+  c->rope.theta = 10000;
+  c->ffn = llama ? ATT_FFN_GATED : ATT_FFN_PLAIN;
+  c->activation = llama ? ATT_SILU : ATT_GELU_TANH;
+  c->qkv_bias = c->out_bias = c->ffn_bias = !llama;
+}
+
+static att_status check_options(const att_init_options *o) {
+  const int64_t sizes[] = {o->layers,    o->width, o->heads,  o->kv_heads,
+                           o->ffn_width, o->vocab, o->context};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (sizes[i] < 0 || sizes[i] > INT32_MAX)
+      return att_fail(ATT_BAD_ARGUMENT, "a size of the new model is %lld", (long long)sizes[i]);
+  return ATT_OK;
+}
+
+static att_status check(const att_config *c, bool llama) {
+  if (c->width % c->heads)
+    return att_fail(ATT_BAD_ARGUMENT, "%lld heads do not divide the width %lld",
+                    (long long)c->heads, (long long)c->width);
+  if (!llama && c->kv_heads != c->heads)
+    return att_fail(ATT_BAD_ARGUMENT, "gpt2 has as many key/value heads as heads, %lld, not %lld",
+                    (long long)c->heads, (long long)c->kv_heads);
+  if (llama && c->head_dim % 2)
+    return att_fail(ATT_BAD_ARGUMENT, "heads of %lld numbers cannot be rotated in pairs",
+                    (long long)c->head_dim);
+  return att_config_check(c, "the new model");
+}
+
+att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, const char *name,
+                                 const att_init_options *options) {
+  const char *family = options->family ? options->family : "";
+  bool llama = strcmp(family, "llama") == 0;
+  if (!llama && strcmp(family, "gpt2") != 0)
+    return att_fail(ATT_UNSUPPORTED, "family \"%s\"; new models are of gpt2 or llama", family);
+  att_checkpoint checkpoint = {.format = "random",
+                               .family = llama ? "llama" : "gpt2",
+                               .path = name,
+                               .find = find,
+                               .close = close_weights,
+                               .runtime = runtime};
+  ATT_TRY(check_options(options));
+  fill_config(&checkpoint.config, options, llama);
+  ATT_TRY(check(&checkpoint.config, llama));
+  random_weights *file;
+  ATT_TRY(att_alloc((void **)&file, runtime, 1, sizeof *file, "a checkpoint"));
+  file->seed = options->seed;
+  checkpoint.file = file;
+  *out = checkpoint;
+  return ATT_OK;
+}
