@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "base/folder.h"
+#include "base/json.h"
 #include "model/arch.h"
 #include "model/export.h"
 #include "model/layer_name.h"
@@ -17,13 +18,23 @@ enum { NAME_BYTES = 96 };
 
 /* ---- config.json ---- */
 
-/* The shortest decimal that reads back as the same f32. */
-static void put_number(FILE *f, const char *key, double value) {
+/* A decimal with a point, whatever the locale of the program. */
+static void spell(char text[40], int digits, double value) {
+  snprintf(text, 40, "%.*g", digits, value);
+  for (char *c = text; *c; c++)
+    if (*c == ',') *c = '.';
+}
+
+/* The shortest of at most 9 digits that reads back as the same f32. */
+static void put_number(FILE *f, const att_runtime *runtime, const char *key, double value) {
   char text[40];
-  for (int digits = 1; digits <= 9; digits++) {
-    float back = 0;
-    snprintf(text, sizeof text, "%.*g", digits, value);
-    if (sscanf(text, "%f", &back) == 1 && back == (float)value) break;
+  bool same = false;
+  for (int digits = 1; digits <= 9 && !same; digits++) {
+    att_json *json;
+    spell(text, digits, value);
+    if (att_json_parse(&json, runtime, text, strlen(text), key) != ATT_OK) continue;
+    same = (float)att_json_root(json)->number == (float)value;
+    att_json_free(json);
   }
   fprintf(f, ",\n  \"%s\": %s", key, text);
 }
@@ -36,40 +47,40 @@ static void put_bool(FILE *f, const char *key, bool value) {
   fprintf(f, ",\n  \"%s\": %s", key, value ? "true" : "false");
 }
 
-static void put_gpt2(FILE *f, const att_config *c) {
+static void put_gpt2(FILE *f, const att_runtime *r, const att_config *c) {
   put_size(f, "n_embd", c->width);
   put_size(f, "n_layer", c->layers);
   put_size(f, "n_head", c->heads);
   put_size(f, "n_inner", c->ffn_width);
   put_size(f, "n_positions", c->context);
-  put_number(f, "layer_norm_epsilon", c->norm_eps);
+  put_number(f, r, "layer_norm_epsilon", c->norm_eps);
   fprintf(f, ",\n  \"activation_function\": \"%s\"",
           c->activation == ATT_GELU ? "gelu" : "gelu_new");
   put_bool(f, "scale_attn_weights", c->scale != 1);
   put_bool(f, "scale_attn_by_inverse_layer_idx", c->scale_by_layer);
 }
 
-static void put_scaling(FILE *f, const att_rope *rope) {
+static void put_scaling(FILE *f, const att_runtime *r, const att_rope *rope) {
   static const char *const names[] = {"default", "linear", "llama3", "yarn"};
   if (rope->scaling == ATT_ROPE_PLAIN) return;
   fprintf(f, ",\n  \"rope_scaling\": {\n  \"rope_type\": \"%s\"", names[rope->scaling]);
-  put_number(f, "factor", rope->factor);
+  put_number(f, r, "factor", rope->factor);
   if (rope->scaling != ATT_ROPE_LINEAR)
     put_size(f, "original_max_position_embeddings", (int64_t)rope->original);
   if (rope->scaling == ATT_ROPE_LLAMA3) {
-    put_number(f, "low_freq_factor", rope->low);
-    put_number(f, "high_freq_factor", rope->high);
+    put_number(f, r, "low_freq_factor", rope->low);
+    put_number(f, r, "high_freq_factor", rope->high);
   } else if (rope->scaling == ATT_ROPE_YARN) {
-    put_number(f, "beta_fast", rope->beta_fast);
-    put_number(f, "beta_slow", rope->beta_slow);
+    put_number(f, r, "beta_fast", rope->beta_fast);
+    put_number(f, r, "beta_slow", rope->beta_slow);
     if (!rope->truncate) put_bool(f, "truncate", false);
     if (rope->magnitude != att_rope_yarn_magnitude(rope->factor))
-      put_number(f, "attention_factor", rope->magnitude);
+      put_number(f, r, "attention_factor", rope->magnitude);
   }
   fputs("}", f);
 }
 
-static void put_llama(FILE *f, const att_config *c) {
+static void put_llama(FILE *f, const att_runtime *r, const att_config *c) {
   put_size(f, "hidden_size", c->width);
   put_size(f, "intermediate_size", c->ffn_width);
   put_size(f, "num_hidden_layers", c->layers);
@@ -77,9 +88,9 @@ static void put_llama(FILE *f, const att_config *c) {
   put_size(f, "num_key_value_heads", c->kv_heads);
   put_size(f, "head_dim", c->head_dim);
   put_size(f, "max_position_embeddings", c->context);
-  put_number(f, "rms_norm_eps", c->norm_eps);
-  put_number(f, "rope_theta", c->rope.theta);
-  put_scaling(f, &c->rope);
+  put_number(f, r, "rms_norm_eps", c->norm_eps);
+  put_number(f, r, "rope_theta", c->rope.theta);
+  put_scaling(f, r, &c->rope);
   fputs(",\n  \"hidden_act\": \"silu\"", f);
   put_bool(f, "attention_bias", c->qkv_bias);
   put_bool(f, "mlp_bias", c->ffn_bias);
@@ -94,7 +105,7 @@ static void put_config(FILE *f, const att_export *e, const att_arch *arch, att_d
   fprintf(f, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\"", arch->class_name,
           arch->name);
   put_size(f, "vocab_size", c->vocab);
-  (strcmp(arch->name, "gpt2") == 0 ? put_gpt2 : put_llama)(f, c);
+  (strcmp(arch->name, "gpt2") == 0 ? put_gpt2 : put_llama)(f, e->runtime, c);
   put_bool(f, "tie_word_embeddings", c->tied_output);
   if (e->tokenizer && e->tokenizer->bos >= 0) put_size(f, "bos_token_id", e->tokenizer->bos);
   if (e->source->n_end_ids > 1) {
