@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/file.h"
 #include "model/gguf_keys.h"
 #include "text/load_gguf.h"
 
@@ -129,5 +130,36 @@ att_status att_gguf_tokenizer(att_tokenizer **out, att_runtime *runtime, const a
   att_release(runtime, g.merges, g.stored.n_merges, sizeof *g.merges);
   att_release(runtime, g.scores, g.stored.n_tokens, sizeof *g.scores);
   att_release(runtime, g.types, g.stored.n_tokens, sizeof *g.types);
+  return status;
+}
+
+/* ---- opening by path ---- */
+
+static att_status has_mark(bool *out, const char *path) {
+  att_file file;
+  *out = false;
+  if (!att_path_is_file(path)) return ATT_OK;
+  ATT_TRY(att_file_map(&file, path));
+  *out = file.bytes >= 4 && memcmp(file.data, "GGUF", 4) == 0;
+  att_file_unmap(&file);
+  return ATT_OK;
+}
+
+/* Here, because a .gguf is a file of the level below whose keys src/text must not
+ * know; all other paths are its own. */
+att_status att_tokenizer_open(att_tokenizer **out, att_runtime *runtime, const char *path,
+                              int64_t vocab_size) {
+  bool is_gguf;
+  att_gguf *file;
+  if (out == NULL || runtime == NULL || path == NULL)
+    return att_fail(ATT_BAD_ARGUMENT, "%s is NULL",
+                    out == NULL       ? "out"
+                    : runtime == NULL ? "runtime"
+                                      : "path");
+  ATT_TRY(has_mark(&is_gguf, path));
+  if (!is_gguf) return att_tokenizer_open_path(out, runtime, path, vocab_size);
+  ATT_TRY(att_gguf_open(&file, runtime, path));
+  att_status status = att_gguf_tokenizer(out, runtime, file);
+  att_gguf_close(file);
   return status;
 }

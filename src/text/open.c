@@ -1,5 +1,4 @@
-/* att_tokenizer_open: finds out what kind of file or folder a path is, and
- * loads it. */
+/* Finds out what kind of file or folder a path is, and loads it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -102,13 +101,8 @@ static att_status open_folder(att_tokenizer **out, const att_runtime *runtime, c
                   folder);
 }
 
-att_status att_tokenizer_open(att_tokenizer **out, att_runtime *runtime, const char *path,
-                              int64_t vocab_size) {
-  if (out == NULL || runtime == NULL || path == NULL)
-    return att_fail(ATT_BAD_ARGUMENT, "%s is NULL",
-                    out == NULL       ? "out"
-                    : runtime == NULL ? "runtime"
-                                      : "path");
+att_status att_tokenizer_open_path(att_tokenizer **out, const att_runtime *runtime,
+                                   const char *path, int64_t vocab_size) {
   return att_path_is_folder(path) ? open_folder(out, runtime, path, vocab_size)
                                   : open_file(out, runtime, path, vocab_size);
 }

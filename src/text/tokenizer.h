@@ -77,6 +77,10 @@ struct att_tokenizer {
  * finished or not. */
 att_status att_tokenizer_create(att_tokenizer **out, const att_runtime *runtime);
 
+/* att_tokenizer_open but for .gguf files, which src/model knows. */
+att_status att_tokenizer_open_path(att_tokenizer **out, const att_runtime *runtime,
+                                   const char *path, int64_t vocab_size);
+
 /* Loaders. `name` (a path) begins each message. */
 att_status att_load_llama2c(att_tokenizer **out, const att_runtime *runtime, const char *bytes,
                             size_t n, const char *name, int64_t vocab_size);

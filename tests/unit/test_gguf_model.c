@@ -90,6 +90,9 @@ static void the_tokenizer_in_the_file_gives_other_tokens(void **state) {
   assert_int_equal(att_tokenizer_bos(own), 1);
   assert_string_equal(att_model_describe(model)->dtype, "q8_0");
   att_tokenizer_free(other);
+  assert_ok(att_tokenizer_open(&other, runtime, TEST_STORIES "gguf/stories260K.F16.gguf", 0));
+  assert_same_ids(own, other, texts[0]);
+  att_tokenizer_free(other);
   att_model_close(model);
   att_runtime_free(runtime);
 }
