@@ -1,11 +1,7 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
-<<<<<<< HEAD
-.PHONY: run test test-all test-long bench bench-peers bench-ladder web format check install clean
-=======
-.PHONY: run test test-all test-long test-peers bench bench-peers web format check clean
->>>>>>> 2c1a596 (convert: write GGUF and Hugging Face folders, new models with random weights)
+.PHONY: run test test-all test-long test-peers bench bench-peers bench-ladder web format check clean
 
 run:
 	@tools/install_packages build
