@@ -95,8 +95,8 @@ static att_status check_rope(const att_view *x, int64_t first, double theta) {
     return att_fail(ATT_BAD_SHAPE, "x has %lld columns; pairs need an even number",
                     (long long)x->shape[1]);
   if (first < 0 || x->shape[0] > INT32_MAX || first > INT32_MAX - x->shape[0])
-    return att_fail(ATT_BAD_ARGUMENT, "positions %lld to %lld are not in 0 … 2^31",
-                    (long long)first, (long long)first + x->shape[0]);
+    return att_fail(ATT_BAD_ARGUMENT, "%lld positions from %lld on are not in 0 … 2^31",
+                    (long long)x->shape[0], (long long)first);
   if (theta > 0 && isfinite(theta)) return ATT_OK;
   return att_fail(ATT_BAD_ARGUMENT, "theta is %g; it must be finite and over 0", theta);
 }
