@@ -359,7 +359,8 @@ static inline void case_sizes(att_case *c, uint64_t seed, unsigned features, att
   c->n_sequences = packed ? case_below(c, 4) : c->b;
   c->g = 1 + case_below(c, 2), c->h = c->g * (1 + case_below(c, 3));
   c->t = case_size(c, 70), c->s = case_size(c, 300);
-  c->d = 1 + case_below(c, 20), c->dv = case_chance(c, 50) ? c->d : 1 + case_below(c, 36);
+  c->d = 1 + case_below(c, 20), c->dv = case_chance(c, 40) ? c->d : 1 + case_below(c, 36);
+  if (case_chance(c, 30)) c->dv = 16 << case_below(c, 2); /* whole panels are read in place */
   if (features & CASE_TREE && c->s < c->t) c->s = c->t + case_below(c, 20);
 }
 

@@ -200,6 +200,41 @@ static void shorter_length_reads_on(void **state) {
   }
 }
 
+/* A window hides the first keys, and those hold NaN and infinity: the bits of a
+ * cache without them. */
+static void hidden_nan_in_the_cache_arrives(void **state) {
+  (void)state;
+  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
+  for (uint64_t seed = 1; seed <= 2 * calls; seed++) {
+    cached x;
+    cached_make(&x, seed, dtypes[seed % 3], true);
+    int64_t t = x.c.t, last = t - case_below(&x.c, t < 20 ? t + 1 : 20), hidden = last / 2;
+    x.c.args.mask.n_rules = 0;
+    case_rule(&x.c, (att_mask_rule){.kind = ATT_MASK_WINDOW, .left = last - hidden, .right = -1});
+    write(&x, 0, t);
+    advance(&x, t);
+    att_sdpa_args clean = some_rows(&x.c.args, last, t - last);
+    clean.k = clean.v = clean.scores = att_view_none();
+    clean.cache = x.cache, clean.cache_layer = layer, clean.cache_sequences = x.sequences;
+    clean.cache_lengths = case_integers(&x.c, t, t + 1);
+    att_sdpa_args poisoned = clean;
+    bits_fresh_results(&x.c, &clean);
+    bits_fresh_results(&x.c, &poisoned);
+    bits_run(one, x.label, &clean);
+    for (int n = 0; n < 2; n++) { /* rows see keys from last - (last - hidden) on */
+      att_view *view = n ? &x.c.args.v : &x.c.args.k, rows = att_view_slice(*view, 2, 0, hidden);
+      for (int64_t e = 0; e < att_view_count(&rows); e++)
+        *(float *)case_element(&rows, e) = case_chance(&x.c, 50) ? NAN : -INFINITY;
+    }
+    for (int64_t b = 0; b < x.c.b; b++) assert_ok(att_cache_truncate(x.cache, x.sequences[b], 0));
+    write(&x, 0, t);
+    advance(&x, t);
+    bits_run(seed % 2 ? one : many, x.label, &poisoned);
+    bits_expect_results(x.label, &clean, &poisoned);
+    cached_free(&x);
+  }
+}
+
 /* Forgetting and writing again leaves nothing of the first text. */
 static void truncation_leaves_a_trace(void **state) {
   (void)state;
@@ -228,6 +263,7 @@ int main(void) {
       cmocka_unit_test(token_by_token_has_other_bits),
       cmocka_unit_test(first_key_inside_a_panel_changes_bits),
       cmocka_unit_test(shorter_length_reads_on),
+      cmocka_unit_test(hidden_nan_in_the_cache_arrives),
       cmocka_unit_test(truncation_leaves_a_trace),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
