@@ -22,8 +22,8 @@ static const char *const end_names[] = {"</s>",
                                         "<|return|>",
                                         "<|endofprompt|>",
                                         "<|end_of_turn|>",
-                                        "<\xEF\xBD\x9C"
-                                        "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"};
+                                        ("<\xEF\xBD\x9C"
+                                         "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>")};
 
 #define COUNT(names) (sizeof(names) / sizeof *(names))
 
