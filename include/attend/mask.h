@@ -8,8 +8,11 @@
  * Position: row i of sequence b stands at p = i + offset[b], where the offset
  * follows `align`: 0 (top-left), the sequence's key count minus its query
  * count (bottom-right; may be negative), or `offsets[b]` given. Key j stands
- * at position j, counted from the sequence's own first key. Causal, window and
- * prefix rules and ALiBi compare p with j.
+ * at position j, counted from the sequence's own first key (the first that all
+ * rules "keys" leave). Causal, window, prefix and tree rules and ALiBi compare
+ * positions; tables, documents, dense masks and biases are indexed by the place
+ * in the tensor, wherever the first key lies. Of packed sequences rows and keys
+ * count from the sequence's own beginning, in those tables as well.
  *
  *     att_mask mask = {.align = ATT_ALIGN_BOTTOM_RIGHT};
  *     att_mask_add(&mask, (att_mask_rule){.kind = ATT_MASK_CAUSAL});

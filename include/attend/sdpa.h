@@ -69,7 +69,10 @@ typedef struct att_sdpa_args {
   att_view bias;         /* additive mask, float, broadcast to [B,H,T,S] */
   att_view alibi_slopes; /* f32 [H] */
   att_view sinks;        /* f32 [H]: one more logit in the denominator */
-  double dropout;        /* 0 … <1: weights are dropped and the kept scaled */
+  /* 0 … <1: weights are dropped, the kept ones scaled by 1/(1-dropout). Dropped
+   * is where the first word of Philox4x32-10 with key dropout_seed and counter
+   * (sequence, head, row, the key's position) is below dropout * 2^32. */
+  double dropout;
   uint64_t dropout_seed;
 
   /* Packed sequences: q [1,H,total,D], k and v [1,G,total,·]; sequence n owns
@@ -79,7 +82,10 @@ typedef struct att_sdpa_args {
   int64_t n_sequences;
 
   /* Optional results; absent views cost nothing. With `rows`, weights and
-   * scores have n_rows instead of T query rows, those listed. */
+   * scores have n_rows instead of T query rows, those listed. Over a cache S is
+   * its capacity, or less where the caller wants fewer columns. Keys that a rule
+   * "keys" leaves out or that belong to another packed sequence have weight 0 and
+   * a score of -inf in every stage. */
   att_view lse;     /* f32 (f64 for f64 inputs) [B,H,T] */
   att_view weights; /* f32 (f64) [B,H,T or n_rows,S] */
   att_view scores;  /* f32 (f64) [B,H,T or n_rows,S] */

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/dtype.h"
+#include "base/float_mode.h"
 #include "base/rng.h"
 #include "tensor/shape.h"
 
@@ -79,11 +80,18 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
   return ATT_OK;
 }
 
+/* 1/sqrt(D), the same whatever rounding the caller's thread has set. */
+static double default_scale(int64_t d) {
+  uint64_t mode = att_float_mode_enter();
+  double scale = d > 0 ? 1.0 / sqrt((double)d) : 1.0;
+  att_float_mode_leave(mode);
+  return scale;
+}
+
 /* scale and softcap must be themselves in the type that scores have. */
 static att_status check_numbers(att_problem *p, const att_sdpa_args *a) {
   bool wide = p->dtype == ATT_F64;
-  p->scale = a->scale;
-  if (a->scale == ATT_SCALE_DEFAULT) p->scale = p->d > 0 ? 1.0 / sqrt((double)p->d) : 1.0;
+  p->scale = a->scale == ATT_SCALE_DEFAULT ? default_scale(p->d) : a->scale;
   if (!isfinite(wide ? p->scale : (double)(float)p->scale))
     return att_fail(ATT_BAD_ARGUMENT, "scale is %g, not a finite number", p->scale);
   p->softcap = a->softcap;
