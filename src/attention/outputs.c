@@ -51,58 +51,80 @@ att_status att_problem_check_outputs(const att_problem *p) {
   return check_result(p, &a->entropy, "entropy", 3, out);
 }
 
-typedef struct named_view {
+/* The bytes that a tensor or array lies in. */
+typedef struct range {
   const char *name;
-  att_view view;
-} named_view;
+  uintptr_t begin, end;
+} range;
 
-static att_view array_view(const void *data, att_dtype dtype, int64_t n) {
-  return att_view_of((void *)(uintptr_t)data, dtype, 1, &n);
+static range range_of(const char *name, const att_view *view) {
+  int64_t low, high;
+  range r = {name, 0, 0};
+  if (!view->data) return r;
+  if (!att_view_extent(&low, &high, view)) return (range){name, 0, UINTPTR_MAX};
+  r.begin = (uintptr_t)view->data + (uintptr_t)low;
+  r.end = (uintptr_t)view->data + (uintptr_t)high;
+  return r;
 }
 
-/* No output may meet this input. */
-static att_status check_apart(const named_view *outputs, int n, const char *name, att_view input) {
-  for (int o = 0; o < n; o++)
-    if (att_views_overlap(&outputs[o].view, &input))
-      return att_fail(ATT_BAD_ARGUMENT, "%s overlaps %s", outputs[o].name, name);
+/* An array of `n` elements; NULL is none. */
+static range range_of_array(const char *name, const void *array, size_t element, int64_t n) {
+  uintptr_t begin = (uintptr_t)array;
+  return (range){name, begin, array ? begin + element * (uintptr_t)n : begin};
+}
+
+/* What a call writes, one range for each result that is wanted. */
+typedef struct written {
+  range ranges[6];
+  int n;
+} written;
+
+/* None of them may meet this range; an empty one meets nothing. */
+static att_status check_apart(const written *w, range input) {
+  for (int n = 0; n < w->n && input.begin < input.end; n++)
+    if (w->ranges[n].begin < input.end && input.begin < w->ranges[n].end)
+      return att_fail(ATT_BAD_ARGUMENT, "%s overlaps %s", w->ranges[n].name, input.name);
   return ATT_OK;
 }
 
 /* Tensors and arrays of the mask. */
-static att_status check_mask_apart(const att_problem *p, const named_view *outputs, int n) {
+static att_status check_mask_apart(const att_problem *p, const written *w) {
   const att_mask *mask = &p->args->mask;
-  ATT_TRY(check_apart(outputs, n, "the mask's offsets",
-                      array_view(mask->offsets, ATT_I64, mask->offsets ? p->b : 0)));
-  for (int r = 0; r < mask->n_rules; r++) {
-    const att_mask_rule *rule = &mask->rules[r];
-    ATT_TRY(check_apart(outputs, n, "a mask's tensor", rule->query_side));
-    ATT_TRY(check_apart(outputs, n, "a mask's tensor", rule->key_side));
-    ATT_TRY(check_apart(outputs, n, "a mask's starts", array_view(rule->starts, ATT_I64, p->b)));
-    ATT_TRY(check_apart(outputs, n, "a mask's lengths", array_view(rule->lengths, ATT_I64, p->b)));
+  const size_t size = sizeof(int64_t);
+  ATT_TRY(check_apart(w, range_of_array("the mask's offsets", mask->offsets, size, p->b)));
+  for (int n = 0; n < mask->n_rules; n++) {
+    const att_mask_rule *rule = &mask->rules[n];
+    ATT_TRY(check_apart(w, range_of("a mask's tensor", &rule->query_side)));
+    ATT_TRY(check_apart(w, range_of("a mask's tensor", &rule->key_side)));
+    ATT_TRY(check_apart(w, range_of_array("a mask's starts", rule->starts, size, p->b)));
+    ATT_TRY(check_apart(w, range_of_array("a mask's lengths", rule->lengths, size, p->b)));
   }
   return ATT_OK;
 }
 
 att_status att_problem_check_overlap(const att_problem *p) {
   const att_sdpa_args *a = p->args;
-  const named_view outputs[] = {{"out", a->out},         {"lse", a->lse},
-                                {"weights", a->weights}, {"scores", a->scores},
-                                {"entropy", a->entropy}, {"column_sums", a->column_sums}};
-  const named_view inputs[] = {{"q", a->q},
-                               {"k", a->k},
-                               {"v", a->v},
-                               {"bias", a->bias},
-                               {"alibi_slopes", a->alibi_slopes},
-                               {"sinks", a->sinks},
-                               {"rows", array_view(a->rows, ATT_I64, a->n_rows)},
-                               {"cu_q", array_view(a->cu_q, ATT_I32, p->b + 1)},
-                               {"cu_k", array_view(a->cu_k, ATT_I32, p->b + 1)},
-                               {"cache_lengths", array_view(a->cache_lengths, ATT_I64, p->b)},
-                               {"cache_sequences", array_view(a->cache_sequences, ATT_I64, p->b)}};
-  const int n_outputs = sizeof outputs / sizeof outputs[0];
-  for (int o = 0; o < n_outputs; o++)
-    ATT_TRY(check_apart(outputs, o, outputs[o].name, outputs[o].view));
-  for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
-    ATT_TRY(check_apart(outputs, n_outputs, inputs[i].name, inputs[i].view));
-  return check_mask_apart(p, outputs, n_outputs);
+  const range outputs[] = {
+      range_of("out", &a->out),         range_of("lse", &a->lse),
+      range_of("weights", &a->weights), range_of("scores", &a->scores),
+      range_of("entropy", &a->entropy), range_of("column_sums", &a->column_sums)};
+  const size_t size = sizeof(int64_t), small = sizeof(int32_t);
+  const range inputs[] = {range_of("q", &a->q),
+                          range_of("k", &a->k),
+                          range_of("v", &a->v),
+                          range_of("bias", &a->bias),
+                          range_of("alibi_slopes", &a->alibi_slopes),
+                          range_of("sinks", &a->sinks),
+                          range_of_array("rows", a->rows, size, a->n_rows),
+                          range_of_array("cu_q", a->cu_q, small, p->b + 1),
+                          range_of_array("cu_k", a->cu_k, small, p->b + 1),
+                          range_of_array("cache_lengths", a->cache_lengths, size, p->b),
+                          range_of_array("cache_sequences", a->cache_sequences, size, p->b)};
+  written w = {.n = 0};
+  for (size_t n = 0; n < sizeof outputs / sizeof outputs[0]; n++) {
+    ATT_TRY(check_apart(&w, outputs[n]));
+    if (outputs[n].begin < outputs[n].end) w.ranges[w.n++] = outputs[n];
+  }
+  for (size_t n = 0; n < sizeof inputs / sizeof inputs[0]; n++) ATT_TRY(check_apart(&w, inputs[n]));
+  return check_mask_apart(p, &w);
 }
