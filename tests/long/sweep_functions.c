@@ -7,7 +7,7 @@
  *
  * NAME picks functions (exp, log, …, sin, cos, pow); default is all. PAIRS random
  * (x, y) go through pow beside every base that the engine raises, over all
- * exponents. Takes about an hour on one thread, most of it in pow. */
+ * exponents. Takes about two hours on one thread, half of it in pow. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
