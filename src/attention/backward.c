@@ -90,19 +90,16 @@ static att_status check_grads(const att_problem *p, const att_sdpa_grads *g) {
   return check_extra(&g->dsinks, "dsinks", &a->sinks);
 }
 
-static att_status check_writes(const att_sdpa_args *a, const att_sdpa_grads *g) {
-  const att_view *inputs[] = {&a->q,     &a->k,    &a->v,   &a->bias, &a->alibi_slopes,
-                              &a->sinks, &g->dout, &g->out, &g->lse};
-  const att_view *outputs[] = {&g->dq, &g->dk, &g->dv, &g->dbias, &g->dalibi, &g->dsinks};
-  for (size_t o = 0; o < sizeof outputs / sizeof outputs[0]; o++) {
-    if (!outputs[o]->data) continue;
-    if (att_view_repeats(outputs[o]))
-      return att_fail(ATT_BAD_SHAPE, "a gradient's elements share memory");
-    for (size_t i = 0; i < sizeof inputs / sizeof inputs[0]; i++)
-      if (inputs[i]->data && att_views_overlap(outputs[o], inputs[i]))
-        return att_fail(ATT_BAD_ARGUMENT, "a gradient overlaps an input");
-  }
-  return ATT_OK;
+/* What is written names no element twice and meets nothing that is read. */
+static att_status check_writes(const att_problem *p, const att_sdpa_grads *g) {
+  const att_named_view outputs[] = {{"dq", &g->dq},         {"dk", &g->dk},
+                                    {"dv", &g->dv},         {"dbias", &g->dbias},
+                                    {"dalibi", &g->dalibi}, {"dsinks", &g->dsinks}};
+  const att_named_view more[] = {{"dout", &g->dout}, {"out", &g->out}, {"lse", &g->lse}};
+  for (int n = 0; n < 6; n++)
+    if (outputs[n].view->data && att_view_repeats(outputs[n].view))
+      return att_fail(ATT_BAD_ARGUMENT, "%s: two indices name the same element", outputs[n].name);
+  return att_problem_check_apart(p, outputs, 6, more, 3);
 }
 
 att_status att_sdpa_backward_plan_create(att_sdpa_backward_plan **out, att_runtime *runtime,
@@ -114,6 +111,8 @@ att_status att_sdpa_backward_plan_create(att_sdpa_backward_plan **out, att_runti
   ATT_TRY(check_grads(&p, grads));
   att_workspace count = {0};
   lay_out(&count, &p);
+  if (count.used < 0)
+    return att_fail(ATT_TOO_LARGE, "the workspace of this backward has no possible size");
   void *memory, *workspace;
   ATT_TRY(att_alloc(&memory, runtime, 1, sizeof(att_sdpa_backward_plan), "a backward plan"));
   att_status status = att_alloc(&workspace, runtime, att_runtime_threads(runtime),
@@ -261,13 +260,15 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
   }
 }
 
-/* dbias: every score once more, in ascending (b, h, i), by one thread. */
-static void run_bias(const backward_job *job) {
+/* dbias: every score once more, in ascending (b, h, i), as one piece of work. */
+static void run_bias(void *context, int64_t begin, int64_t end, int worker) {
+  const backward_job *job = context;
   const att_problem *p = job->p;
   const att_view *to = &job->g->dbias;
   int64_t pairs[4] = {p->b, p->h, p->t, p->s}, stride[4];
-  att_workspace w = {.base = job->plan->workspace};
+  att_workspace w = {.base = job->plan->workspace + worker * job->plan->worker_bytes};
   backward_memory m = lay_out(&w, p);
+  (void)begin, (void)end;
   if (att_broadcast(stride, to, 4, pairs, "dbias") != ATT_OK) return; /* checked with bias */
   for (int64_t n = 0; n < att_view_count(to); n++) {
     int64_t at = 0, rest = n;
@@ -305,10 +306,15 @@ att_status att_sdpa_backward(att_sdpa_backward_plan *plan, const att_sdpa_args *
   if (p.dtype != plan->dtype || p.d != plan->d || p.dv != plan->dv || p.h != plan->h ||
       p.g != plan->g || p.b > plan->b || p.t > plan->t || p.s > plan->s)
     return att_fail(ATT_BAD_SHAPE, "the call does not fit its backward plan");
-  ATT_TRY(check_writes(args, grads));
+  att_workspace count = {0};
+  lay_out(&count, &p);
+  if (count.used < 0 || count.used > plan->worker_bytes)
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "the call has features that its backward plan was not made for");
+  ATT_TRY(check_writes(&p, grads));
   ATT_TRY(att_problem_check_sequences(&p));
   backward_job job = {plan, &p, grads};
   att_parallel_for(plan->runtime, p.g, 1, run_heads, &job);
-  if (grads->dbias.data) run_bias(&job);
+  if (grads->dbias.data) att_parallel_for(plan->runtime, 1, 1, run_bias, &job);
   return ATT_OK;
 }

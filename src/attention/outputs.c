@@ -75,7 +75,7 @@ static range range_of_array(const char *name, const void *array, size_t element,
 
 /* What a call writes, one range for each result that is wanted. */
 typedef struct written {
-  range ranges[6];
+  range ranges[8];
   int n;
 } written;
 
@@ -102,12 +102,9 @@ static att_status check_mask_apart(const att_problem *p, const written *w) {
   return ATT_OK;
 }
 
-att_status att_problem_check_overlap(const att_problem *p) {
+/* Inputs of every call of attention. */
+static att_status check_inputs_apart(const att_problem *p, const written *w) {
   const att_sdpa_args *a = p->args;
-  const range outputs[] = {
-      range_of("out", &a->out),         range_of("lse", &a->lse),
-      range_of("weights", &a->weights), range_of("scores", &a->scores),
-      range_of("entropy", &a->entropy), range_of("column_sums", &a->column_sums)};
   const size_t size = sizeof(int64_t), small = sizeof(int32_t);
   const range inputs[] = {range_of("q", &a->q),
                           range_of("k", &a->k),
@@ -120,11 +117,18 @@ att_status att_problem_check_overlap(const att_problem *p) {
                           range_of_array("cu_k", a->cu_k, small, p->b + 1),
                           range_of_array("cache_lengths", a->cache_lengths, size, p->b),
                           range_of_array("cache_sequences", a->cache_sequences, size, p->b)};
+  for (size_t n = 0; n < sizeof inputs / sizeof inputs[0]; n++) ATT_TRY(check_apart(w, inputs[n]));
+  return check_mask_apart(p, w);
+}
+
+att_status att_problem_check_apart(const att_problem *p, const att_named_view *outputs, int n,
+                                   const att_named_view *more, int n_more) {
   written w = {.n = 0};
-  for (size_t n = 0; n < sizeof outputs / sizeof outputs[0]; n++) {
-    ATT_TRY(check_apart(&w, outputs[n]));
-    if (outputs[n].begin < outputs[n].end) w.ranges[w.n++] = outputs[n];
+  for (int o = 0; o < n; o++) {
+    range output = range_of(outputs[o].name, outputs[o].view);
+    ATT_TRY(check_apart(&w, output));
+    if (output.begin < output.end) w.ranges[w.n++] = output;
   }
-  for (size_t n = 0; n < sizeof inputs / sizeof inputs[0]; n++) ATT_TRY(check_apart(&w, inputs[n]));
-  return check_mask_apart(p, &w);
+  for (int i = 0; i < n_more; i++) ATT_TRY(check_apart(&w, range_of(more[i].name, more[i].view)));
+  return check_inputs_apart(p, &w);
 }

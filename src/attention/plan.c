@@ -149,7 +149,10 @@ att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
   att_problem p;
   ATT_TRY(att_problem_resolve(&p, args));
   ATT_TRY(check_fit(plan, &p));
-  ATT_TRY(att_problem_check_overlap(&p));
+  const att_named_view outputs[] = {
+      {"out", &args->out},       {"lse", &args->lse},         {"weights", &args->weights},
+      {"scores", &args->scores}, {"entropy", &args->entropy}, {"column_sums", &args->column_sums}};
+  ATT_TRY(att_problem_check_apart(&p, outputs, 6, NULL, 0));
   ATT_TRY(att_problem_check_sequences(&p));
   switch (plan->path) {
   case ATT_PATH_ROWS: att_rows_run(plan, &p, true); break;

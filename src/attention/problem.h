@@ -38,8 +38,14 @@ att_status att_problem_resolve(att_problem *out, const att_sdpa_args *args);
 /* Its part about what is written: shapes, types, no element named twice. */
 att_status att_problem_check_outputs(const att_problem *problem);
 
-/* Outputs meet neither each other nor anything that is read. */
-att_status att_problem_check_overlap(const att_problem *problem);
+/* None of n (at most 8) outputs meets another of them, an input of the call or
+ * one of `more` tensors that are read. */
+typedef struct att_named_view {
+  const char *name;
+  const att_view *view;
+} att_named_view;
+att_status att_problem_check_apart(const att_problem *problem, const att_named_view *outputs, int n,
+                                   const att_named_view *more, int n_more);
 
 /* Sequence b. Reads offsets, lengths, starts and cu arrays, whose contents
  * att_problem_check_sequences has verified. */

@@ -196,7 +196,14 @@ static void a_bad_argument_is_taken(void **state) {
   assert_status(ATT_BAD_ARGUMENT, att_sdpa_backward(plan, &p->args, &p->grads));
   p->grads = good;
   p->grads.dv.stride[2] = 0;
-  assert_status(ATT_BAD_SHAPE, att_sdpa_backward(plan, &p->args, &p->grads));
+  assert_status(ATT_BAD_ARGUMENT, att_sdpa_backward(plan, &p->args, &p->grads));
+  p->grads = good;
+  p->grads.dk.data = p->dq; /* two results in one place */
+  assert_status(ATT_BAD_ARGUMENT, att_sdpa_backward(plan, &p->args, &p->grads));
+  p->grads = good;
+  p->args.dropout = 0.5; /* factors for which the plan has no memory */
+  assert_status(ATT_BAD_ARGUMENT, att_sdpa_backward(plan, &p->args, &p->grads));
+  p->args.dropout = 0.0;
   assert_status(ATT_BAD_ARGUMENT, att_sdpa_backward(NULL, &p->args, &good));
   att_sdpa_backward_plan_free(plan);
   att_sdpa_backward_plan_free(NULL);

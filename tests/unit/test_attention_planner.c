@@ -98,6 +98,21 @@ static const char *class_name(att_tile_class kind) {
   return kind == ATT_TILE_SKIP ? "skipped tile" : kind == ATT_TILE_FULL ? "full tile" : "mask";
 }
 
+/* What is cut off a tile's ends is hidden, whole panels at its beginning. */
+static void check_trim(const planned *p, const att_tile_work *w, const oracle_place *place,
+                       int64_t row, int64_t rows, int64_t first, int64_t end) {
+  int64_t low = first, high = end;
+  bool left = att_tile_trim(w, row, rows, &low, &high);
+  assert_true(first <= low && high <= end && (low - first) % ATT_LANES == 0);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t h = w->kv_head * p->problem.group + (row + r) / w->positions;
+    int64_t i = w->first_position + (row + r) % w->positions;
+    for (int64_t key = first; key < end; key++)
+      if ((!left || key < low || key >= high) && oracle_sees(p, place, h, i, key))
+        FAIL(p, place, h, i, key, "att_tile_trim cuts off a visible key");
+  }
+}
+
 /* Rows row … row+rows-1 of the chunk against keys first … end-1. */
 static void check_tile(const planned *p, att_tile_work *w, const oracle_place *place, int64_t row,
                        int64_t rows, int64_t first, int64_t end, int *counts) {
@@ -116,6 +131,7 @@ static void check_tile(const planned *p, att_tile_work *w, const oracle_place *p
     }
   }
   if (any && !seen) FAIL(p, place, w->kv_head, row, first, "att_tile_sees overlooks a key");
+  check_trim(p, w, place, row, rows, first, end);
   counts[kind]++;
   /* Intervals alone must find the two cheap classes. */
   if (!p->problem.holes && any != (kind != ATT_TILE_SKIP)) FAIL(p, place, 0, row, first, "skip");
