@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
+#include "base/float_mode.h"
 #include "base/rng.h"
 #include "base/status.h"
 #include "kernels/kernels.h"
@@ -162,12 +163,9 @@ static int32_t draw(const att_sampler *s, double left, double uniform) {
   return last; /* also where rounding lets target reach the whole sum */
 }
 
-att_status att_sampler_pick(int32_t *out, att_sampler *sampler, att_view logits,
-                            const int32_t *tokens, int64_t n) {
-  if (!out || !sampler) return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", out ? "sampler" : "out");
-  if (n < 0 || (n && !tokens))
-    return att_fail(ATT_BAD_ARGUMENT, "%s", n < 0 ? "n is negative" : "tokens is NULL");
-  ATT_TRY(copy_logits(sampler, &logits));
+static att_status pick(int32_t *out, att_sampler *sampler, const att_view *logits,
+                       const int32_t *tokens, int64_t n) {
+  ATT_TRY(copy_logits(sampler, logits));
   ATT_TRY(penalise(sampler, tokens, n));
   int32_t best = largest(sampler);
   if ((float)sampler->options.temperature == 0) {
@@ -178,4 +176,15 @@ att_status att_sampler_pick(int32_t *out, att_sampler *sampler, att_view logits,
   double left = filter(sampler, best);
   *out = draw(sampler, left, uniform_at(sampler->options.seed, n));
   return ATT_OK;
+}
+
+att_status att_sampler_pick(int32_t *out, att_sampler *sampler, att_view logits,
+                            const int32_t *tokens, int64_t n) {
+  if (!out || !sampler) return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", out ? "sampler" : "out");
+  if (n < 0 || (n && !tokens))
+    return att_fail(ATT_BAD_ARGUMENT, "%s", n < 0 ? "n is negative" : "tokens is NULL");
+  uint64_t mode = att_float_mode_enter();
+  att_status status = pick(out, sampler, &logits, tokens, n);
+  att_float_mode_leave(mode);
+  return status;
 }

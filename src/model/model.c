@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/float_mode.h"
 
 void att_open_options_init(att_open_options *options) {
   if (options) *options = (att_open_options){.struct_size = sizeof *options};
@@ -89,6 +90,19 @@ static att_status create(att_model **out, att_checkpoint *checkpoint,
   return status;
 }
 
+/* From a path or, if that is NULL, from what is compiled in under `name`. The
+ * settings of a model are numbers too, so they are read in attend's float mode. */
+static att_status open_any(att_model **out, att_runtime *runtime, const char *path,
+                           const char *name, const att_open_options *options) {
+  uint64_t mode = att_float_mode_enter();
+  att_checkpoint checkpoint;
+  att_status status = path ? att_checkpoint_open(&checkpoint, runtime, path)
+                           : att_checkpoint_open_builtin(&checkpoint, runtime, name);
+  if (status == ATT_OK) status = create(out, &checkpoint, options);
+  att_float_mode_leave(mode);
+  return status;
+}
+
 att_status att_model_open(att_model **out, att_runtime *runtime, const char *path,
                           const att_open_options *options) {
   if (!out || !runtime) return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", out ? "runtime" : "out");
@@ -96,21 +110,14 @@ att_status att_model_open(att_model **out, att_runtime *runtime, const char *pat
     return att_fail(ATT_BAD_ARGUMENT, "options are not set by att_open_options_init");
   att_open_options all;
   att_open_options_init(&all);
-  att_checkpoint checkpoint;
-  if (path)
-    ATT_TRY(att_checkpoint_open(&checkpoint, runtime, path));
-  else
-    ATT_TRY(att_checkpoint_open_builtin(&checkpoint, runtime, NULL));
-  return create(out, &checkpoint, options ? options : &all);
+  return open_any(out, runtime, path, NULL, options ? options : &all);
 }
 
 att_status att_model_open_builtin(att_model **out, att_runtime *runtime, const char *name) {
   if (!out || !runtime) return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", out ? "runtime" : "out");
   att_open_options all;
   att_open_options_init(&all);
-  att_checkpoint checkpoint;
-  ATT_TRY(att_checkpoint_open_builtin(&checkpoint, runtime, name));
-  return create(out, &checkpoint, &all);
+  return open_any(out, runtime, NULL, name, &all);
 }
 
 void att_model_close(att_model *model) {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/float_mode.h"
 
 void att_session_options_init(att_session_options *options) {
   if (options)
@@ -198,14 +199,21 @@ static att_status check_tokens(const att_session *session, const int32_t *tokens
   return ATT_OK;
 }
 
-att_status att_session_eval(att_session *session, const int32_t *tokens, int64_t n) {
-  ATT_TRY(check_tokens(session, tokens, n));
-  session->n_logits = 0;
+static att_status read_all(att_session *session, const int32_t *tokens, int64_t n) {
   for (int64_t i = 0, rows; i < n; i += rows) {
     rows = n - i < session->chunk ? n - i : session->chunk;
     ATT_TRY(read_chunk(session, tokens + i, rows, i + rows == n));
   }
   return ATT_OK;
+}
+
+att_status att_session_eval(att_session *session, const int32_t *tokens, int64_t n) {
+  ATT_TRY(check_tokens(session, tokens, n));
+  session->n_logits = 0;
+  uint64_t mode = att_float_mode_enter();
+  att_status status = read_all(session, tokens, n);
+  att_float_mode_leave(mode);
+  return status;
 }
 
 att_status att_session_truncate(att_session *session, int64_t length) {

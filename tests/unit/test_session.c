@@ -3,6 +3,9 @@
  * random ones of every family. */
 #include "support.h"
 
+#include <fenv.h>
+
+#include "attend/generate.h"
 #include "model.h"
 
 enum { TOKENS = 140 };
@@ -136,6 +139,45 @@ static void test_targets_of_a_class_change_no_bit(void **state) {
   if (first[0] && first[1]) assert_near(first[0], first[1], 40 * 512, 1e-4);
   free(first[0]);
   free(first[1]);
+}
+
+/* A host that rounds upwards gets the numbers of one that rounds to nearest:
+ * opening, rotation tables, reading and picking all see to it. */
+static void test_the_hosts_rounding_changes_no_bit(void **state) {
+  (void)state;
+  static const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_TOWARDZERO};
+  static const char *const scaled =
+      "{\"model_type\": \"llama\", \"hidden_size\": 40, \"intermediate_size\": 52, "
+      "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"vocab_size\": 77, "
+      "\"rms_norm_eps\": 1e-5, \"rope_theta\": 10001.3, \"tie_word_embeddings\": true, "
+      "\"rope_scaling\": {\"type\": \"yarn\", \"factor\": 3.7}}";
+  char folder[64];
+  test_make_folder(folder);
+  att_runtime *runtime = test_runtime_of(NULL, 2, NULL);
+  test_write_model(runtime, folder, scaled, 18);
+  int32_t ids[60], picks[3];
+  test_ids(ids, 60, 77, 3);
+  float *logits[3];
+  for (int i = 0; i < 3; i++) {
+    fesetround(modes[i]);
+    att_model *model = test_open(runtime, folder);
+    logits[i] = test_logits(model, ids, 60);
+    att_sampler *sampler;
+    assert_ok(att_sampler_create(&sampler, runtime, NULL, 77));
+    att_view last = att_view_of(logits[i] + 59 * 77, ATT_F32, 1, (int64_t[]){77});
+    assert_ok(att_sampler_pick(&picks[i], sampler, last, ids, 60));
+    assert_int_equal(fegetround(), modes[i]);
+    fesetround(FE_TONEAREST);
+    att_sampler_free(sampler);
+    att_model_close(model);
+  }
+  for (int i = 1; i < 3; i++) {
+    assert_same_bits(logits[i], logits[0], 60 * 77);
+    assert_int_equal(picks[i], picks[0]);
+  }
+  for (int i = 0; i < 3; i++) free(logits[i]);
+  test_remove_folder(folder);
+  att_runtime_free(runtime);
 }
 
 /* ---- going back ---- */
@@ -353,6 +395,7 @@ int main(void) {
       cmocka_unit_test(test_the_last_row_alone_is_the_last_of_all),
       cmocka_unit_test(test_threads_change_no_bit),
       cmocka_unit_test(test_targets_of_a_class_change_no_bit),
+      cmocka_unit_test(test_the_hosts_rounding_changes_no_bit),
       cmocka_unit_test(test_truncating_and_reading_again_changes_no_bit),
       cmocka_unit_test(test_later_tokens_change_no_bit_of_earlier_rows),
       cmocka_unit_test(test_a_rounded_cache_is_the_same_by_steps),
