@@ -212,8 +212,9 @@ static att_status check_read(const att_cache *cache, int64_t layer, int64_t sequ
     return att_fail(ATT_BAD_ARGUMENT, "out: two indices name the same element");
   if (first < 0 || first > cache->lengths[sequence] ||
       out->shape[0] > cache->lengths[sequence] - first)
-    return att_fail(ATT_BAD_ARGUMENT, "positions %lld to %lld of %lld", (long long)first,
-                    (long long)(first + out->shape[0]), (long long)cache->lengths[sequence]);
+    return att_fail(ATT_BAD_ARGUMENT, "%lld positions from %lld on of %lld",
+                    (long long)out->shape[0], (long long)first,
+                    (long long)cache->lengths[sequence]);
   return ATT_OK;
 }
 
