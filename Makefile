@@ -28,8 +28,11 @@ test-peers:
 	@tools/install_packages build test
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target attend-cli
-	@npm install --prefix build/peers --ignore-scripts --no-audit --no-fund node-llama-cpp@3.22.1
+	@npm install --prefix build/peers --ignore-scripts --no-audit --no-fund node-llama-cpp@3.22.1 \
+		tokenizers@0.23.2
 	tests/peers/gguf_in_llama build/release/attend build/peers/node_modules
+	node tests/peers/tokenizers_in_hf.mjs build/release/attend build/peers/node_modules \
+		../shared/text/tinyshakespeare.txt ../shared
 
 bench:
 	@tools/install_packages build bench

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "attend/status.h"
+#include "bench.h"
 #include "json_out.h"
 #include "memory.h"
 #include "subject.h"
@@ -12,7 +13,7 @@
 enum { TOKEN_ROOM = 32 };
 
 static subject what;
-static bool bare, parse_special, decode;
+static bool bare, parse_special, decode, count;
 
 static const option options[] = {
     SUBJECT_MODEL_OPTIONS(what),
@@ -21,6 +22,10 @@ static const option options[] = {
      "a special token's name in TEXT, such as <s>, becomes that token"},
     {"decode", 'd', OPTION_FLAG, &decode, "", 0, 0,
      "TEXT is token ids separated by commas: prints what they stand for"},
+    {"file", 'f', OPTION_TEXT, &what.file_path, "FILE", 0, 0,
+     "reads TEXT from FILE, - for standard input; a newline at its end does not count"},
+    {"count", 0, OPTION_FLAG, &count, "", 0, 0,
+     "prints only how many tokens and bytes there are, and how long it took"},
     {0}};
 
 static void show_bytes(char *out, size_t room, const char *bytes, size_t n) {
@@ -86,11 +91,31 @@ static void print_json(const att_encoding *e) {
   json_end(&j);
 }
 
-static int encode(const cli *c, const char *text) {
+static void print_count(const cli *c, const att_encoding *e, double seconds) {
+  const double rate = seconds > 0 ? (double)what.prompt_bytes / seconds : 0;
+  if (!c->json) {
+    printf("%lld tokens, %zu bytes\n", (long long)e->n, what.prompt_bytes);
+    cli_note(c, "%.3g s, %.1f MB/s", seconds, rate * 1e-6);
+    return;
+  }
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_int(&j, "tokens", e->n);
+  json_int(&j, "bytes", (int64_t)what.prompt_bytes);
+  json_double(&j, "seconds", seconds);
+  json_close(&j);
+  json_end(&j);
+}
+
+static int encode(const cli *c) {
   const att_encode_options how = {.add_special = !bare, .parse_special = parse_special};
   att_encoding *e = NULL;
-  if (att_encode(&e, what.tokenizer, text, strlen(text), &how) != ATT_OK) return cli_fail_status(c);
-  if (c->json)
+  const double start = bench_now();
+  if (att_encode(&e, what.tokenizer, what.prompt, what.prompt_bytes, &how) != ATT_OK)
+    return cli_fail_status(c);
+  if (count)
+    print_count(c, e, bench_now() - start);
+  else if (c->json)
     print_json(e);
   else
     print_table(c, e);
@@ -123,40 +148,24 @@ static int print_decoded(const cli *c, const id_list *list) {
   return code;
 }
 
-/* The tokenizer alone, if a file of one is all that is given. */
-static int open_tokenizer(const cli *c, att_tokenizer **own) {
-  if (what.model_path || !what.tokenizer_path) {
-    int code = subject_open_model(&what, c);
-    if (code == CLI_OK && !what.tokenizer)
-      return cli_fail(c, "%s has no tokenizer: give one with -z",
-                      att_model_describe(what.model)->name);
-    return code;
-  }
-  int code = cli_runtime(&what.runtime, c);
-  if (code != CLI_OK) return code;
-  if (att_tokenizer_open(own, what.runtime, what.tokenizer_path, 0) != ATT_OK)
-    return cli_fail_status(c);
-  what.tokenizer = *own;
-  return CLI_OK;
-}
-
 static int run(const cli *c, int n, char **operands) {
-  (void)n;
-  att_tokenizer *own = NULL;
   id_list list = {0};
-  if (decode && options_read_ids(&list, operands[0]) != 0)
-    return cli_usage(c, "--decode: token ids are numbers separated by commas, not %s", operands[0]);
-  int code = open_tokenizer(c, &own);
-  if (code == CLI_OK) code = decode ? print_decoded(c, &list) : encode(c, operands[0]);
+  int code = subject_read_text(&what, c, n, operands);
+  if (code == CLI_OK && !what.prompt) code = cli_usage(c, "needs a TEXT or --file");
+  if (code == CLI_OK && decode && what.file_path)
+    code = cli_usage(c, "--decode takes token ids as TEXT, not a --file");
+  if (code == CLI_OK && decode && options_read_ids(&list, what.prompt) != 0)
+    code = cli_usage(c, "--decode: token ids are numbers separated by commas, not %s", what.prompt);
+  if (code == CLI_OK) code = subject_open_tokenizer(&what, c);
+  if (code == CLI_OK) code = decode ? print_decoded(c, &list) : encode(c);
   free(list.ids);
-  att_tokenizer_free(own);
   subject_close(&what);
   return code;
 }
 
 const command cmd_tokenize = {
     .operands = "TEXT",
-    .least = 1,
+    .least = 0,
     .most = 1,
     .about = "Prints the tokens of TEXT: number, the text they stand for, the bytes of TEXT that "
              "each covers, and their own bytes. Without -m and -z: the built-in model's words.\n\n"

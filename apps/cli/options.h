@@ -30,7 +30,7 @@ typedef struct id_list {
   int64_t n;
 } id_list;
 
-#define TEXTS_MOST 16
+#define TEXTS_MOST 64
 typedef struct text_list {
   const char *texts[TEXTS_MOST];
   int64_t n;

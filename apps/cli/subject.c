@@ -26,6 +26,22 @@ int subject_open_model(subject *s, const cli *c) {
   return CLI_OK;
 }
 
+int subject_open_tokenizer(subject *s, const cli *c) {
+  if (s->model_path || !s->tokenizer_path) {
+    int code = subject_open_model(s, c);
+    if (code == CLI_OK && !s->tokenizer)
+      return cli_fail(c, "%s has no tokenizer: give one with -z",
+                      att_model_describe(s->model)->name);
+    return code;
+  }
+  int code = cli_runtime(&s->runtime, c);
+  if (code != CLI_OK) return code;
+  if (att_tokenizer_open(&s->own_tokenizer, s->runtime, s->tokenizer_path, 0) != ATT_OK)
+    return cli_fail_status(c);
+  s->tokenizer = s->own_tokenizer;
+  return CLI_OK;
+}
+
 /* All bytes of a file, whatever they are. */
 static int read_prompt(subject *s, const cli *c) {
   enum { PIECE = 1 << 16, LARGEST = 1 << 28 };
@@ -46,6 +62,14 @@ static int read_prompt(subject *s, const cli *c) {
     return cli_fail(c, "%s: more than %d bytes", s->file_path, LARGEST);
   if (s->prompt_bytes > 0 && s->file[s->prompt_bytes - 1] == '\n') s->prompt_bytes--;
   s->prompt = s->file;
+  return CLI_OK;
+}
+
+int subject_read_text(subject *s, const cli *c, int n, char **operands) {
+  if (s->file_path && n > 0) return cli_usage(c, "a text and --file exclude each other");
+  if (s->file_path) return read_prompt(s, c);
+  s->prompt = n > 0 ? operands[0] : NULL;
+  s->prompt_bytes = n > 0 ? strlen(operands[0]) : 0;
   return CLI_OK;
 }
 
@@ -85,6 +109,7 @@ int subject_open(subject *s, const cli *c, int n, char **operands) {
 void subject_close(subject *s) {
   att_encoding_free(s->encoding);
   free(s->file);
+  att_tokenizer_free(s->own_tokenizer);
   att_model_close(s->model);
   att_runtime_free(s->runtime);
 }

@@ -16,6 +16,7 @@ typedef struct subject {
   att_runtime *runtime;
   att_model *model;
   const att_tokenizer *tokenizer; /* NULL: the model has none */
+  att_tokenizer *own_tokenizer;   /* it, if it was opened without a model */
   const char *prompt;             /* NULL with --ids */
   size_t prompt_bytes;
   char *file;         /* where the prompt comes from one */
@@ -52,6 +53,14 @@ typedef struct subject {
 /* Opens the model. Returns an exit code, after a complaint if it is not 0; in
  * any case subject_close must follow. */
 int subject_open_model(subject *s, const cli *c);
+
+/* Opens the tokenizer of a model, or, if a file of one is all that is given, that
+ * alone. It is an error if there is none. */
+int subject_open_tokenizer(subject *s, const cli *c);
+
+/* Takes the text from operands[0] or --file, which exclude each other, into
+ * prompt and prompt_bytes (NULL where neither is given). */
+int subject_read_text(subject *s, const cli *c, int n, char **operands);
 
 /* Opens the model and tokenizes operands[0], or takes --ids. */
 int subject_open(subject *s, const cli *c, int n, char **operands);

@@ -130,6 +130,11 @@ typedef struct att_train_bpe_options {
   void *payload;
 } att_train_bpe_options;
 
+/* The pattern by which the tokenizers of that name cut texts into words, for
+ * `pattern` above: "gpt-2", "llama3", "gpt-4o", "tekken" … NULL for a name that
+ * is not known or that stands for more than one pattern. Static string. */
+ATT_API const char *att_word_pattern(const char *name);
+
 ATT_API void att_train_bpe_options_init(att_train_bpe_options *options);
 
 /* Reads the text files `paths`, learns a vocabulary and writes it to `out_path`

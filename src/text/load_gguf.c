@@ -11,8 +11,6 @@
 #include "text/bpe.h"
 #include "text/hf.h"
 
-enum { ATT_PRE_WHOLE = 1, ATT_PRE_BOS = 2, ATT_PRE_NFC = 4 };
-
 static const char lower_one_eighth[] = "\xE2\x96\x81"; /* U+2581, a space in SentencePiece */
 
 typedef struct loader {
@@ -172,47 +170,26 @@ static att_status read_merges(loader *l, att_bpe *bpe) {
   return status;
 }
 
-static const struct pre_row {
-  const char *name, *first, *second;
-  unsigned flags;
-} pre_rows[] = {
-#define ATT_PRE(name, first, second, flags) {name, first, second, flags},
-#include "text/gguf_pretokenizers.inc"
-#undef ATT_PRE
-};
-enum { N_PRE = sizeof pre_rows / sizeof *pre_rows };
-
-static const struct pre_row *find_pre(att_stored_text name) {
-  for (int i = 0; i < N_PRE; i++)
-    if (is(name, pre_rows[i].name)) return &pre_rows[i];
-  return NULL;
-}
-
-const char *att_stored_pre(int index) { return index < N_PRE ? pre_rows[index].name : NULL; }
-
-bool att_stored_patterns(const char *patterns[2], att_stored_text pre) {
-  const struct pre_row *row = find_pre(pre);
-  if (row) patterns[0] = row->first, patterns[1] = row->second;
-  return row != NULL;
+static att_status refuse_pre(const loader *l) {
+  char label[64], known[640] = "";
+  size_t used = 0;
+  for (int i = 0; att_stored_pre_at(i) && used < sizeof known; i++)
+    used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "",
+                             att_stored_pre_at(i)->name);
+  return att_fail(ATT_UNSUPPORTED,
+                  "%s: key \"tokenizer.ggml.pre\" is %s; pre-tokenizers that attend knows: %s",
+                  l->stored->name,
+                  att_quote(label, sizeof label, l->stored->pre.bytes, l->stored->pre.n), known);
 }
 
 static att_status add_splits(loader *l, att_bpe *bpe) {
-  const struct pre_row *row = find_pre(l->stored->pre);
-  if (!row) {
-    char label[64], known[256] = "";
-    for (int i = 0; i < N_PRE; i++)
-      snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-               pre_rows[i].name);
-    return att_fail(ATT_UNSUPPORTED,
-                    "%s: key \"tokenizer.ggml.pre\" is %s; pre-tokenizers that attend knows: %s",
-                    l->stored->name,
-                    att_quote(label, sizeof label, l->stored->pre.bytes, l->stored->pre.n), known);
-  }
+  const att_stored_pre *row = att_stored_pre_find(l->stored->pre);
+  if (!row) return refuse_pre(l);
   bpe->whole_pieces = (row->flags & ATT_PRE_WHOLE) != 0;
   l->add_bos = (row->flags & ATT_PRE_BOS) != 0;
   if (row->flags & ATT_PRE_NFC) ATT_TRY(att_hf_normalizer_nfc(&l->hf, NULL));
-  if (row->first[0]) ATT_TRY(att_hf_split_regex(&l->hf, row->first));
-  return att_hf_split_regex(&l->hf, row->second);
+  for (int i = 0; row->patterns[i]; i++) ATT_TRY(att_hf_split_regex(&l->hf, row->patterns[i]));
+  return ATT_OK;
 }
 
 static att_status load_gpt2(loader *l) {

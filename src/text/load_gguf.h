@@ -55,10 +55,22 @@ att_status att_tokenizer_store_bytes(att_tokenizer_copy *out, const att_runtime 
                                      int64_t n_tokens);
 void att_tokenizer_copy_release(att_tokenizer_copy *copy);
 
-/* Names of pre-tokenizers, NULL behind the last. */
-const char *att_stored_pre(int index);
-/* The patterns of one, "" where there is none; false if it is not known. */
-bool att_stored_patterns(const char *patterns[2], att_stored_text pre);
+/* What a pre-tokenizer's name stands for, a row of gguf_pretokenizers.inc. */
+enum {
+  ATT_PRE_WHOLE = 1, /* a piece that is a token needs no merges */
+  ATT_PRE_BOS = 2,   /* texts begin with BOS where the file does not say */
+  ATT_PRE_NFC = 4,   /* texts are composed first */
+  ATT_PRE_PATTERNS = 5
+};
+typedef struct att_stored_pre {
+  const char *name;
+  unsigned flags;
+  const char *patterns[ATT_PRE_PATTERNS + 1]; /* one after the other; NULL behind the last */
+} att_stored_pre;
+
+/* NULL behind the last one, or for a name that is not known. */
+const att_stored_pre *att_stored_pre_at(int index);
+const att_stored_pre *att_stored_pre_find(att_stored_text name);
 
 /* Writes it as Hugging Face's tokenizer.json. IO errors stay in the stream. */
 void att_stored_write_json(FILE *stream, const att_stored_tokenizer *stored);

@@ -15,6 +15,7 @@ static const char lower_one_eighth[] = "\xE2\x96\x81";
 /* Numbers of all lengths, both kinds of contractions, spaces and newlines in
  * runs and at the ends, marks glued to words, accents apart, scripts. */
 static const char hard_cases[] =
+    "//\n x /\n aB ABc I'Ms #include $x\xC2\xB4t \xE3\x81\x82\xE4\xBD\xA0\xE3\x82\xAB "
     " Hello  world, it's I'M we'LL don't  1 12 123 1234 12345  x=1;\ty\r\n\r\n\n  z \n "
     "(a) [b].c/d --e !!f?\n\nfoo_bar camelCase ABCdef \xC3\xA9t\xC3\xA9 e\xCC\x81 "
     "na\xC3\xAFve \xD0\x9F\xD1\x80\xD0\xB8 \xE4\xBD\xA0\xE5\xA5\xBD\xE3\x80\x82 "
@@ -205,8 +206,9 @@ static att_status store_gpt2(att_tokenizer_copy *c, const att_tokenizer *t) {
   c->stored.add_space = 0;
   ATT_TRY(store_tokens(c, t, true));
   ATT_TRY(store_merges(c, t));
-  for (int i = 0; att_stored_pre(i); i++) {
-    c->stored.pre = (att_stored_text){att_stored_pre(i), strlen(att_stored_pre(i))};
+  for (int i = 0; att_stored_pre_at(i); i++) {
+    const char *name = att_stored_pre_at(i)->name;
+    c->stored.pre = (att_stored_text){name, strlen(name)};
     ATT_TRY(try_one(&same, t, &c->stored));
     if (same) return ATT_OK;
   }

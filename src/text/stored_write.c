@@ -7,6 +7,7 @@ typedef struct output {
   FILE *stream;
   const att_stored_tokenizer *s;
   bool byte_level;
+  const att_stored_pre *pre; /* of a byte-level one */
 } output;
 
 static void put_string(FILE *f, att_stored_text text) {
@@ -67,13 +68,11 @@ static void put_llama_steps(const output *o) {
 }
 
 static void put_gpt2_steps(const output *o) {
-  const char *patterns[2] = {"", ""};
-  att_stored_patterns(patterns, o->s->pre);
-  bool nfc = o->s->pre.n == 5 && memcmp(o->s->pre.bytes, "qwen2", 5) == 0;
-  fputs(nfc ? "  \"normalizer\": {\"type\": \"NFC\"},\n" : "  \"normalizer\": null,\n", o->stream);
+  fputs(o->pre->flags & ATT_PRE_NFC ? "  \"normalizer\": {\"type\": \"NFC\"},\n"
+                                    : "  \"normalizer\": null,\n",
+        o->stream);
   fputs("  \"pre_tokenizer\": {\"type\": \"Sequence\", \"pretokenizers\": [\n    ", o->stream);
-  for (int i = 0; i < 2; i++)
-    if (patterns[i][0]) put_pattern(o->stream, patterns[i]);
+  for (int i = 0; o->pre->patterns[i]; i++) put_pattern(o->stream, o->pre->patterns[i]);
   fputs("{\"type\": \"ByteLevel\", \"add_prefix_space\": false, \"trim_offsets\": true, "
         "\"use_regex\": false}\n  ]},\n  \"decoder\": {\"type\": \"ByteLevel\", "
         "\"add_prefix_space\": true, \"trim_offsets\": true, \"use_regex\": true},\n",
@@ -136,7 +135,7 @@ static void put_merges(const output *o) {
 
 static void put_model(const output *o) {
   const att_stored_tokenizer *s = o->s;
-  bool whole = s->pre.n == 9 && memcmp(s->pre.bytes, "llama-bpe", 9) == 0;
+  bool whole = o->byte_level && (o->pre->flags & ATT_PRE_WHOLE) != 0;
   fputs("  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": ", o->stream);
   if (s->unknown >= 0)
     put_string(o->stream, s->tokens[s->unknown]);
@@ -161,7 +160,7 @@ static void put_model(const output *o) {
 }
 
 void att_stored_write_json(FILE *stream, const att_stored_tokenizer *stored) {
-  output o = {stream, stored, stored->model.n == 4};
+  output o = {stream, stored, stored->model.n == 4, att_stored_pre_find(stored->pre)};
   fputs("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n", stream);
   put_added(&o);
   if (o.byte_level)
