@@ -143,7 +143,8 @@ static inline void test_write_model(att_runtime *runtime, const char *folder,
 
   test_tensors tensors = {.n = 0};
   for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++)
-    for (int64_t layer = 0; layer < (att_slots[slot].in_layer ? config.layers : 1); layer++)
+    for (int64_t layer = 0; layer < (att_slots[slot].owner ? att_slot_layers(&config, slot) : 1);
+         layer++)
       test_add_tensor(&tensors, arch, &config, slot, layer, &seed);
   char path[512];
   snprintf(path, sizeof path, "%s/model.safetensors", folder);

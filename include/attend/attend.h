@@ -1,8 +1,8 @@
 /* attend.h — attention that you can run, train and look inside.
  *
  * The core (libattend): status, runtime, dtype, view, mask, cache, sdpa,
- * archive. The models (libattend-model): tokenizer, model, convert, session, capture,
- * generate. Each header says what it is for and can be included alone.
+ * archive. The models (libattend-model): tokenizer, model, convert, session, encoder,
+ * capture, generate. Each header says what it is for and can be included alone.
  */
 #ifndef ATTEND_ATTEND_H
 #define ATTEND_ATTEND_H
@@ -13,6 +13,7 @@
 #include "attend/capture.h"
 #include "attend/convert.h"
 #include "attend/dtype.h"
+#include "attend/encoder.h"
 #include "attend/generate.h"
 #include "attend/layers.h"
 #include "attend/mask.h"

@@ -38,6 +38,13 @@ ATT_API att_status att_model_open(att_model **out, att_runtime *runtime, const c
 ATT_API att_status att_model_open_builtin(att_model **out, att_runtime *runtime, const char *name);
 ATT_API void att_model_close(att_model *model);
 
+/* How a model reads. */
+typedef enum att_model_kind {
+  ATT_MODEL_DECODER,        /* token after token, each sees those before it */
+  ATT_MODEL_ENCODER,        /* a whole text, each token sees all (encoder.h) */
+  ATT_MODEL_ENCODER_DECODER /* a decoder that looks at an encoder's text */
+} att_model_kind;
+
 /* What a model is. Strings are borrowed and live as long as the model. */
 typedef struct att_model_info {
   const char *name;   /* file or directory name, or the built-in's */
@@ -48,6 +55,12 @@ typedef struct att_model_info {
   int64_t parameters;   /* stored numbers, tied ones once */
   int64_t weight_bytes; /* that they take in memory */
   bool tied_output;
+  att_model_kind kind;
+  int64_t encoder_layers; /* beside the decoder's `layers` */
+  int64_t token_types;    /* 0: tokens have no type */
+  bool fills_gaps;        /* att_session_predict */
+  bool pooling_head;      /* ATT_POOL_HEAD */
+  int32_t start_token;    /* that the decoder of an encoder-decoder begins with */
 } att_model_info;
 
 ATT_API const att_model_info *att_model_describe(const att_model *model);

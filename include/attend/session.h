@@ -21,12 +21,13 @@ extern "C" {
 typedef struct att_session att_session;
 
 typedef struct att_session_options {
-  size_t struct_size;    /* set by att_session_options_init */
-  int64_t context;       /* positions it can hold; 0: the model's own limit */
-  int64_t chunk;         /* most rows a single pass takes; default 128 */
-  att_dtype cache_dtype; /* f32 (default), f16, bf16 */
-  bool all_logits;       /* keep logits of every token of the last eval */
-  int64_t block, span;   /* of attention; default 128 and 512; for tests */
+  size_t struct_size;     /* set by att_session_options_init */
+  int64_t context;        /* positions it can hold; 0: the model's own limit */
+  int64_t chunk;          /* most rows a single pass takes; default 128 */
+  att_dtype cache_dtype;  /* f32 (default), f16, bf16 */
+  int64_t encoder_tokens; /* most that att_session_encode takes; 0: the context */
+  bool all_logits;        /* keep logits of every token of the last eval */
+  int64_t block, span;    /* of attention; default 128 and 512; for tests */
 } att_session_options;
 
 ATT_API void att_session_options_init(att_session_options *options);
@@ -38,7 +39,8 @@ ATT_API att_status att_session_create(att_session **out, const att_model *model,
 ATT_API void att_session_free(att_session *session);
 
 /* Reads `n` >= 1 more tokens. CONTEXT_FULL (nothing is read, the message has
- * both numbers), BAD_ARGUMENT (an id outside the vocabulary, with its place).
+ * both numbers), BAD_ARGUMENT (an id outside the vocabulary, with its place),
+ * WRONG_STATE (an encoder, or a decoder whose encoder has read nothing; encoder.h).
  * Allocates nothing. */
 ATT_API att_status att_session_eval(att_session *session, const int32_t *tokens, int64_t n);
 

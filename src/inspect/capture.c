@@ -1,10 +1,10 @@
 /* Keeping what passes a session's sites.
  *
  * A captured tensor is one row per position, appended as the session reads, or
- * for scores and weights a square [H,N,N] of which the first T rows and columns
- * are filled. Three kinds of sites are computed here rather than copied, with
- * the functions that the layers use: pairs (capture_pairs.h), the logits of
- * every row, and what each head adds to the stream. */
+ * for scores and weights [H,N,N] of which the first T rows and columns are filled
+ * ([H,N,M] of cross attention, M being the room for the encoder's text). Three kinds of sites are
+ * computed here rather than copied, with the functions that the layers use: pairs
+ * (capture_pairs.h), the logits of every row, and what each head adds to the stream. */
 #include "attend/capture.h"
 
 #include <string.h>
@@ -18,9 +18,9 @@
 
 typedef struct captured {
   char name[ATT_SITE_NAME_BYTES];
-  att_site site;
-  int64_t layer;
-  int ndim; /* sizes of a row; 0 for pairs */
+  att_site_place place;
+  int64_t rows, columns; /* room: positions of its own stack; keys of pairs */
+  int ndim;              /* sizes of a row; 0 for pairs */
   int64_t row[ATT_SITE_MAX_NDIM];
   int64_t floats; /* of the store; of one row: */
   int64_t row_floats;
@@ -31,11 +31,12 @@ struct att_capture {
   att_runtime *runtime;
   att_session *session; /* NULL once that is freed */
   att_observer observer;
-  int64_t length, limit; /* positions held, and room for them */
+  int64_t length, limit;    /* positions held, and room for them */
+  int64_t text, text_limit; /* the same of the encoder's text */
   int64_t heads;
   int64_t n;
   captured *tensors; /* [n], in the order of att_site_each */
-  att_sdpa_plan *plans[ATT_PAIR_COUNT];
+  att_sdpa_plan *plans[ATT_PAIR_FAMILIES][ATT_PAIR_COUNT];
 };
 
 /* ---- creation ---- */
@@ -43,24 +44,28 @@ struct att_capture {
 typedef struct choosing {
   const att_config *config;
   const char *select;
-  int64_t limit, n;
+  int64_t limit, text_limit, n;
   captured *tensors; /* NULL: only count */
   int64_t floats;
   bool overflow;
 } choosing;
 
-static bool choose(const char *name, att_site site, int64_t layer, void *context) {
+static bool choose(const char *name, const att_site_place *place, void *context) {
   choosing *c = context;
+  att_site site = place->site;
   if (!att_selection_has(c->select, name)) return true;
-  captured t = {.site = site, .layer = layer};
+  captured t = {.place = *place};
   memcpy(t.name, name, strlen(name) + 1);
+  bool of_text = place->in_encoder || att_site_is_of_text(site);
+  t.rows = of_text ? c->text_limit : c->limit;
+  t.columns = att_pair_is_cross(site) ? c->text_limit : t.rows;
   t.ndim = att_site_row(t.row, c->config, site);
   t.row_floats = att_site_is_pairs(site) ? c->config->heads : 1;
   if (att_site_is_pairs(site))
-    c->overflow |= !att_mul_checked(&t.row_floats, t.row_floats, c->limit);
+    c->overflow |= !att_mul_checked(&t.row_floats, t.row_floats, t.columns);
   for (int d = 0; d < t.ndim; d++)
     c->overflow |= !att_mul_checked(&t.row_floats, t.row_floats, t.row[d]);
-  c->overflow |= !att_mul_checked(&t.floats, t.row_floats, c->limit);
+  c->overflow |= !att_mul_checked(&t.floats, t.row_floats, t.rows);
   c->overflow |= !att_add_checked(&c->floats, c->floats, t.floats);
   if (c->tensors) c->tensors[c->n] = t;
   c->n++;
@@ -84,32 +89,41 @@ static att_status allocate(att_capture *capture) {
     captured *t = &capture->tensors[i];
     ATT_TRY(att_alloc((void **)&t->store, capture->runtime, t->floats, sizeof(float), t->name));
     capture->observer.bytes += t->floats * (int64_t)sizeof(float);
-    att_pair_kind kind = att_pair_kind_of(t->site);
+    att_pair_kind kind = att_pair_kind_of(t->place.site);
     if (kind == ATT_PAIR_COUNT) continue;
     att_pair_clear(t->store, t->floats, kind);
-    if (!capture->plans[kind])
-      ATT_TRY(att_pair_plan_create(&capture->plans[kind], capture->session, kind));
+    att_pair_family family = att_pair_family_of(&t->place);
+    if (!capture->plans[family][kind])
+      ATT_TRY(att_pair_plan_create(&capture->plans[family][kind], capture->session, family, kind));
   }
   return ATT_OK;
 }
 
 static void keep(void *payload, att_site site, int64_t layer, const att_view *value);
-static att_status keep_pairs(void *payload, int64_t layer, const att_sdpa_args *args);
+static att_status keep_pairs(void *payload, att_site pattern, int64_t layer,
+                             const att_sdpa_args *args);
 
-static void move(void *payload, int64_t length) { ((att_capture *)payload)->length = length; }
+static void move(void *payload, int64_t length, int64_t text) {
+  att_capture *capture = payload;
+  capture->length = length;
+  capture->text = text;
+}
 
 static void forget_session(void *payload) { ((att_capture *)payload)->session = NULL; }
 
 static att_status fill(att_capture *capture, const char *select, int64_t budget) {
   const att_config *config = &capture->session->model->config;
-  choosing c = {.config = config, .select = select, .limit = capture->limit};
+  choosing c = {.config = config,
+                .select = select,
+                .limit = capture->limit,
+                .text_limit = capture->text_limit};
   att_site_each(config, choose, &c);
   ATT_TRY(check_budget(&c, budget));
   ATT_TRY(att_alloc((void **)&capture->tensors, capture->runtime, c.n, sizeof *capture->tensors,
                     "a capture"));
   capture->n = c.n;
-  c = (choosing){
-      .config = config, .select = select, .limit = capture->limit, .tensors = capture->tensors};
+  c.n = c.floats = 0;
+  c.tensors = capture->tensors;
   att_site_each(config, choose, &c);
   return allocate(capture);
 }
@@ -136,9 +150,12 @@ att_status att_capture_create(att_capture **out, att_session *session, const cha
   capture->runtime = session->runtime;
   capture->session = session;
   capture->limit = max_positions ? max_positions : session->context;
+  capture->text_limit = session->encoder.room;
+  if (!session->cache && capture->text_limit > capture->limit) capture->text_limit = capture->limit;
   capture->heads = session->model->config.heads;
   capture->observer = (att_observer){.tap = {keep, keep_pairs, capture, NULL},
                                      .limit = capture->limit,
+                                     .text_limit = capture->text_limit,
                                      .moved = move,
                                      .closed = forget_session};
   att_status status = fill(capture, select, budget_bytes);
@@ -156,7 +173,9 @@ void att_capture_free(att_capture *capture) {
   if (!capture) return;
   att_runtime *runtime = capture->runtime;
   if (capture->session) att_session_detach(capture->session, &capture->observer);
-  for (int kind = 0; kind < ATT_PAIR_COUNT; kind++) att_sdpa_plan_free(capture->plans[kind]);
+  for (int family = 0; family < ATT_PAIR_FAMILIES; family++)
+    for (int kind = 0; kind < ATT_PAIR_COUNT; kind++)
+      att_sdpa_plan_free(capture->plans[family][kind]);
   for (int64_t i = 0; i < capture->n; i++)
     att_release(runtime, capture->tensors[i].store, capture->tensors[i].floats, sizeof(float));
   att_release(runtime, capture->tensors, capture->n, sizeof *capture->tensors);
@@ -165,10 +184,14 @@ void att_capture_free(att_capture *capture) {
 
 /* ---- keeping ---- */
 
+/* In the stack that runs now. */
 static captured *find_site(const att_capture *capture, att_site site, int64_t layer) {
-  for (int64_t i = 0; i < capture->n; i++)
-    if (capture->tensors[i].site == site && capture->tensors[i].layer == layer)
+  for (int64_t i = 0; i < capture->n; i++) {
+    const att_site_place *place = &capture->tensors[i].place;
+    if (place->site == site && place->layer == layer &&
+        place->in_encoder == capture->session->in_encoder)
       return &capture->tensors[i];
+  }
   return NULL;
 }
 
@@ -185,7 +208,9 @@ static void round_to(att_dtype dtype, float *x, int64_t n) {
 static void keep_result(const att_capture *capture, int64_t layer, const att_view *z) {
   captured *t = find_site(capture, ATT_SITE_RESULT, layer);
   if (!t) return;
-  const att_packed *w = &capture->session->model->weights.layer[layer].attention.o.weight;
+  const att_model_weights *weights = &capture->session->model->weights;
+  const att_layer_weights *stack = capture->session->in_encoder ? weights->encoder : weights->layer;
+  const att_packed *w = &stack[layer].attention.o.weight;
   int64_t rows = z->shape[0], heads = z->shape[1], d = z->shape[2], c = w->n;
   float *y = t->store + capture->length * t->row_floats;
   for (int64_t h = 0; h < heads; h++)
@@ -218,17 +243,23 @@ static void keep(void *payload, att_site site, int64_t layer, const att_view *va
   float *rows = t->store + capture->length * t->row_floats;
   int64_t count = value->shape[0] * t->row_floats;
   memcpy(rows, value->data, (size_t)count * sizeof *rows);
-  if (site == ATT_SITE_V || site == ATT_SITE_ROT_K)
+  bool kept = capture->session->cache && !capture->session->in_encoder;
+  if (kept && (site == ATT_SITE_V || site == ATT_SITE_ROT_K))
     round_to(att_cache_describe(capture->session->cache)->dtype, rows, count);
 }
 
-static att_status keep_pairs(void *payload, int64_t layer, const att_sdpa_args *args) {
+static att_status keep_pairs(void *payload, att_site pattern, int64_t layer,
+                             const att_sdpa_args *args) {
   const att_capture *capture = payload;
+  att_site_place running = {pattern, capture->session->in_encoder, layer};
+  att_pair_family family = att_pair_family_of(&running);
   for (int64_t i = 0; i < capture->n; i++) {
     const captured *t = &capture->tensors[i];
-    att_pair_kind kind = att_pair_kind_of(t->site);
-    if (t->layer != layer || kind == ATT_PAIR_COUNT) continue;
-    ATT_TRY(att_pair_fill(t->store, capture->limit, kind, capture->plans[kind], args));
+    att_pair_kind kind = att_pair_kind_of(t->place.site);
+    if (t->place.layer != layer || kind == ATT_PAIR_COUNT) continue;
+    if (att_pair_family_of(&t->place) != family) continue;
+    att_pair_store store = {t->store, t->rows, t->columns, capture->length};
+    ATT_TRY(att_pair_fill(&store, kind, capture->plans[family][kind], args));
   }
   return ATT_OK;
 }
@@ -246,13 +277,15 @@ int64_t att_capture_bytes(const att_capture *capture) {
 }
 
 static att_view view_of(const att_capture *capture, const captured *t) {
-  int64_t n = capture->limit, length = capture->length;
+  bool of_text = t->place.in_encoder || att_site_is_of_text(t->place.site);
+  int64_t length = of_text ? capture->text : capture->length;
+  int64_t keys = att_pair_is_cross(t->place.site) ? capture->text : length;
   if (!t->ndim)
     return (att_view){.data = t->store,
                       .dtype = ATT_F32,
                       .ndim = 3,
-                      .shape = {capture->heads, length, length},
-                      .stride = {n * n, n, 1}};
+                      .shape = {capture->heads, length, keys},
+                      .stride = {t->rows * t->columns, t->columns, 1}};
   int64_t shape[1 + ATT_SITE_MAX_NDIM] = {length};
   memcpy(shape + 1, t->row, (size_t)t->ndim * sizeof *shape);
   return att_view_of(t->store, ATT_F32, 1 + t->ndim, shape);

@@ -29,8 +29,8 @@ typedef struct looking {
   bool found;
 } looking;
 
-static bool look(const char *name, att_site site, int64_t layer, void *context) {
-  (void)site, (void)layer;
+static bool look(const char *name, const att_site_place *place, void *context) {
+  (void)place;
   looking *l = context;
   l->found = l->found || att_glob(l->nearest.text, l->nearest.bytes, name);
   att_nearest_offer(&l->nearest, name);

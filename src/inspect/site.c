@@ -1,6 +1,7 @@
 /* Sites of a model by the table of sites.inc. */
 #include "inspect/site.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "model/layer_name.h"
@@ -15,14 +16,32 @@ bool att_site_is_per_layer(att_site site) { return strstr(att_sites[site].name, 
 
 bool att_site_is_pairs(att_site site) { return !strcmp(att_sites[site].shape, "H T S"); }
 
-bool att_site_exists(const att_config *config, att_site site) {
+bool att_site_is_of_text(att_site site) { return att_sites[site].shape[0] == 'S'; }
+
+bool att_site_exists(const att_config *config, att_site site, bool in_encoder) {
+  bool last = att_config_parts(config) & ATT_PART_NORM_LAST;
+  bool ffn = config->ffn != ATT_FFN_NONE, crosses = config->encoder_layers && !in_encoder;
   switch (site) {
   case ATT_SITE_POS_EMBED: return config->position == ATT_POSITION_LEARNED;
+  case ATT_SITE_TYPE_EMBED: return config->token_types > 0;
   case ATT_SITE_RESID_MID:
   case ATT_SITE_LN2:
   case ATT_SITE_MLP_PRE:
   case ATT_SITE_MLP_POST:
-  case ATT_SITE_MLP_OUT: return config->ffn != ATT_FFN_NONE;
+  case ATT_SITE_MLP_OUT: return ffn;
+  case ATT_SITE_LN_FINAL: return last || !config->bidirectional;
+  case ATT_SITE_LOGITS: return !in_encoder && (config->fill_head || !config->bidirectional);
+  case ATT_SITE_CROSS_Q:
+  case ATT_SITE_CROSS_K:
+  case ATT_SITE_CROSS_V:
+  case ATT_SITE_CROSS_RAW_SCORES:
+  case ATT_SITE_CROSS_SCALED_SCORES:
+  case ATT_SITE_CROSS_SCORES:
+  case ATT_SITE_CROSS_PATTERN:
+  case ATT_SITE_CROSS_Z:
+  case ATT_SITE_CROSS_OUT:
+  case ATT_SITE_CROSS_LN:
+  case ATT_SITE_CROSS_MID: return crosses;
   default: return true;
   }
 }
@@ -47,13 +66,37 @@ int att_site_row(int64_t out[ATT_SITE_MAX_NDIM], const att_config *config, att_s
   return n;
 }
 
-void att_site_each(const att_config *config, att_site_visit *visit, void *context) {
+/* The name in a stack: "blocks.0.…" of a model with one is "encoder.0.…" or
+ * "decoder.0.…" of one with two. */
+static bool write_name(char name[ATT_SITE_NAME_BYTES], const att_config *config,
+                       const att_site_place *place) {
+  char plain[ATT_SITE_NAME_BYTES];
+  const char *stack = place->in_encoder ? "encoder" : "decoder";
+  const char *tail = plain;
+  if (!att_layer_name_write(plain, sizeof plain, att_sites[place->site].name, place->layer))
+    return false;
+  if (!config->encoder_layers || place->site == ATT_SITE_LOGITS) stack = "";
+  if (*stack && att_site_is_per_layer(place->site)) tail += strlen("blocks.");
+  int n = snprintf(name, ATT_SITE_NAME_BYTES, "%s%s%s", stack, *stack ? "." : "", tail);
+  return n < ATT_SITE_NAME_BYTES;
+}
+
+/* The sites of one stack; false once `visit` wants no more. */
+static bool each_of_stack(const att_config *config, bool in_encoder, att_site_visit *visit,
+                          void *context) {
   char name[ATT_SITE_NAME_BYTES];
-  for (int64_t layer = -1; layer < config->layers; layer++)
+  int64_t layers = in_encoder ? config->encoder_layers : config->layers;
+  for (int64_t layer = -1; layer < layers; layer++)
     for (att_site site = 0; site < ATT_SITE_COUNT; site++) {
       bool here = att_site_is_per_layer(site) == (layer >= 0);
-      if (!here || !att_site_exists(config, site)) continue;
-      if (!att_layer_name_write(name, sizeof name, att_sites[site].name, layer)) continue;
-      if (!visit(name, site, layer >= 0 ? layer : 0, context)) return;
+      if (!here || !att_site_exists(config, site, in_encoder)) continue;
+      att_site_place place = {site, in_encoder, layer >= 0 ? layer : 0};
+      if (write_name(name, config, &place) && !visit(name, &place, context)) return false;
     }
+  return true;
+}
+
+void att_site_each(const att_config *config, att_site_visit *visit, void *context) {
+  if (config->encoder_layers && !each_of_stack(config, true, visit, context)) return;
+  each_of_stack(config, false, visit, context);
 }

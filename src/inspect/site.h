@@ -21,8 +21,18 @@ bool att_site_is_per_layer(att_site site);
 /* True for sites over pairs of positions: scores and weights, [H,T,S]. */
 bool att_site_is_pairs(att_site site);
 
-/* True if a model of this configuration has the site. */
-bool att_site_exists(const att_config *config, att_site site);
+/* True for cross attention's keys and values: a row for each of the encoder's. */
+bool att_site_is_of_text(att_site site);
+
+/* A site in one stack of a model. */
+typedef struct att_site_place {
+  att_site site;
+  bool in_encoder; /* of an encoder-decoder */
+  int64_t layer;   /* 0 for a site that does not exist once a layer */
+} att_site_place;
+
+/* True if a model of this configuration has the site, in any layer. */
+bool att_site_exists(const att_config *config, att_site site, bool in_encoder);
 
 /* The sizes after the positions: of "T H D" {H, D}. Gives their number; for
  * pairs there is none. */
@@ -30,7 +40,7 @@ int att_site_row(int64_t out[ATT_SITE_MAX_NDIM], const att_config *config, att_s
 
 /* Calls `visit` with each name that the model has, in order, until it answers
  * false. */
-typedef bool att_site_visit(const char *name, att_site site, int64_t layer, void *context);
+typedef bool att_site_visit(const char *name, const att_site_place *place, void *context);
 void att_site_each(const att_config *config, att_site_visit *visit, void *context);
 
 #endif

@@ -1,4 +1,4 @@
-/* The decoder, part by part. Branches are computed apart and then added, so
+/* The forward, part by part. Branches are computed apart and then added, so
  * that a tap sees each one and the sums are the same with and without it. */
 #include "model/block.h"
 
@@ -70,39 +70,89 @@ static void add_branch(const att_model *model, const att_activations *act, int64
 
 /* ---- forward ---- */
 
-void att_embed_forward(const att_model *model, att_activations *act, const int32_t *tokens,
-                       int64_t rows, int64_t position, const att_tap *tap) {
-  const att_model_weights *weights = &model->weights;
-  int64_t c = model->config.width;
-  for (int64_t r = 0; r < rows; r++)
-    att_embedding_row(&weights->tokens, tokens[r], act->resid + r * c);
-  att_tap_rows(tap, ATT_SITE_EMBED, 0, act->resid, rows, c);
+static void add_positions(const att_model *model, att_activations *act,
+                          const att_token_rows *tokens, const att_tap *tap) {
+  int64_t c = model->config.width, first = model->config.first_position;
   if (model->config.position != ATT_POSITION_LEARNED) return;
-  for (int64_t r = 0; r < rows; r++)
-    att_embedding_row(&weights->positions, position + r, act->branch + r * c);
-  att_tap_rows(tap, ATT_SITE_POS_EMBED, 0, act->branch, rows, c);
-  add_branch(model, act, rows);
+  for (int64_t r = 0; r < tokens->rows; r++) {
+    int64_t place = tokens->positions ? tokens->positions[r] : tokens->position + r;
+    att_embedding_row(&model->weights.positions, first + place, act->branch + r * c);
+  }
+  att_tap_rows(tap, ATT_SITE_POS_EMBED, 0, act->branch, tokens->rows, c);
+  add_branch(model, act, tokens->rows);
 }
 
-att_status att_block_forward(const att_model *model, att_activations *act,
-                             const att_attention_pass *pass) {
-  const att_layer_weights *layer = &model->weights.layer[pass->layer];
-  const att_runtime *runtime = model->runtime;
+static void add_types(const att_model *model, att_activations *act, const att_token_rows *tokens,
+                      const att_tap *tap) {
+  int64_t c = model->config.width;
+  if (!model->config.token_types) return;
+  for (int64_t r = 0; r < tokens->rows; r++)
+    att_embedding_row(&model->weights.types, tokens->types ? tokens->types[r] : 0,
+                      act->branch + r * c);
+  att_tap_rows(tap, ATT_SITE_TYPE_EMBED, 0, act->branch, tokens->rows, c);
+  add_branch(model, act, tokens->rows);
+}
+
+void att_embed_forward(const att_model *model, att_activations *act, const att_token_rows *tokens,
+                       const att_tap *tap) {
+  int64_t c = model->config.width, rows = tokens->rows;
+  for (int64_t r = 0; r < rows; r++)
+    att_embedding_row(&model->weights.tokens, tokens->tokens[r], act->resid + r * c);
+  att_tap_rows(tap, ATT_SITE_EMBED, 0, act->resid, rows, c);
+  add_positions(model, act, tokens, tap);
+  add_types(model, act, tokens, tap);
+  att_norm_forward(model->runtime, &model->weights.embed_norm, act->resid, rows, act->resid);
+}
+
+/* The input of a part: the stream, through the norm where that stands before it. */
+static float *enter_part(const att_model *model, const att_norm *norm, att_activations *act,
+                         const att_attention_pass *pass, att_site site) {
+  float *x = act->resid;
+  if (model->config.norm_place == ATT_NORM_BEFORE) {
+    x = act->normed;
+    att_norm_forward(model->runtime, norm, act->resid, pass->rows, x);
+  }
+  att_tap_rows(pass->tap, site, pass->layer, x, pass->rows, model->config.width);
+  return x;
+}
+
+/* Adds the branch that a part made. */
+static void leave_part(const att_model *model, const att_norm *norm, att_activations *act,
+                       const att_attention_pass *pass) {
+  add_branch(model, act, pass->rows);
+  if (model->config.norm_place == ATT_NORM_AFTER_SUM)
+    att_norm_forward(model->runtime, norm, act->resid, pass->rows, act->resid);
+}
+
+static att_status cross_part(const att_model *model, const att_layer_weights *layer,
+                             att_activations *act, const att_attention_pass *pass) {
+  const att_norm *norm = &layer->cross_norm;
+  float *x = enter_part(model, norm, act, pass, ATT_SITE_CROSS_LN);
+  ATT_TRY(att_cross_attention_forward(&layer->cross, pass, x, act->branch));
+  leave_part(model, norm, act, pass);
+  att_tap_rows(pass->tap, ATT_SITE_CROSS_MID, pass->layer, act->resid, pass->rows,
+               model->config.width);
+  return ATT_OK;
+}
+
+att_status att_block_forward(const att_model *model, const att_layer_weights *layer,
+                             att_activations *act, const att_attention_pass *pass) {
   int64_t rows = pass->rows, c = model->config.width;
 
   att_tap_rows(pass->tap, ATT_SITE_RESID_PRE, pass->layer, act->resid, rows, c);
-  att_norm_forward(runtime, &layer->norm1, act->resid, rows, act->normed);
-  att_tap_rows(pass->tap, ATT_SITE_LN1, pass->layer, act->normed, rows, c);
-  ATT_TRY(att_self_attention_forward(&layer->attention, pass, act->normed, act->branch));
-  add_branch(model, act, rows);
+  float *x = enter_part(model, &layer->norm1, act, pass, ATT_SITE_LN1);
+  ATT_TRY(att_self_attention_forward(&layer->attention, pass, x, act->branch));
+  leave_part(model, &layer->norm1, act, pass);
+
+  if (layer->ffn.kind != ATT_FFN_NONE)
+    att_tap_rows(pass->tap, ATT_SITE_RESID_MID, pass->layer, act->resid, rows, c);
+  if (pass->memory) ATT_TRY(cross_part(model, layer, act, pass));
 
   if (layer->ffn.kind != ATT_FFN_NONE) {
-    att_tap_rows(pass->tap, ATT_SITE_RESID_MID, pass->layer, act->resid, rows, c);
-    att_norm_forward(runtime, &layer->norm2, act->resid, rows, act->normed);
-    att_tap_rows(pass->tap, ATT_SITE_LN2, pass->layer, act->normed, rows, c);
-    att_ffn_forward(runtime, &layer->ffn, act->normed, rows, act->ffn_pre, act->hidden, act->branch,
+    x = enter_part(model, &layer->norm2, act, pass, ATT_SITE_LN2);
+    att_ffn_forward(model->runtime, &layer->ffn, x, rows, act->ffn_pre, act->hidden, act->branch,
                     pass->tap, pass->layer);
-    add_branch(model, act, rows);
+    leave_part(model, &layer->norm2, act, pass);
   }
   att_tap_rows(pass->tap, ATT_SITE_RESID_POST, pass->layer, act->resid, rows, c);
   return ATT_OK;
@@ -111,11 +161,20 @@ att_status att_block_forward(const att_model *model, att_activations *act,
 void att_final_norm_forward(const att_model *model, att_activations *act, int64_t first,
                             int64_t rows, const att_tap *tap) {
   int64_t c = model->config.width;
-  att_norm_forward(model->runtime, &model->weights.norm, act->resid + first * c, rows - first,
-                   act->normed);
+  float *x = act->resid + first * c;
+  if (model->config.fill_head) {
+    att_linear_forward(model->runtime, &model->weights.head, x, rows - first, act->branch);
+    att_activate(model->runtime, model->config.activation, act->branch, (rows - first) * c,
+                 act->branch);
+    x = act->branch;
+  }
+  att_norm_forward(model->runtime, &model->weights.norm, x, rows - first, act->normed);
   att_tap_rows(tap, ATT_SITE_LN_FINAL, 0, act->normed, rows - first, c);
 }
 
 void att_output_forward(const att_model *model, const float *normed, int64_t rows, float *logits) {
   att_linear_forward(model->runtime, &model->weights.output, normed, rows, logits);
+  float scale = (float)model->config.logit_scale;
+  if (scale != 1)
+    for (int64_t i = 0; i < rows * model->config.vocab; i++) logits[i] *= scale;
 }

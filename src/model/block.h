@@ -1,11 +1,13 @@
-/* One forward for all families: a block of a decoder, and what stands before
- * the first and behind the last one.
+/* One forward for all families: a block of a decoder or encoder, and what stands
+ * before the first and behind the last one.
  *
- *   x    = embed(token) [+ embed(position)]
+ *   x    = embed(token) [+ embed(position)] [+ embed(type)]     [x = norm(x)]
  *   x   += attention(norm1(x))          for each block
+ *  [x   += cross_attention(norm(x))]
  *   x   += ffn(norm2(x))
- *   logits = W_out norm(x)
+ *   logits = W_out norm([act(W x + b)])
  *
+ * or, where norms stand behind the sums, x = norm1(x + attention(x)) and so on.
  * A part that a model does not have costs nothing and leaves x as it is. */
 #ifndef ATT_MODEL_BLOCK_H
 #define ATT_MODEL_BLOCK_H
@@ -27,15 +29,26 @@ att_status att_activations_create(att_activations *out, const att_runtime *runti
                                   const att_config *config, int64_t rows);
 void att_activations_release(att_activations *activations, const att_runtime *runtime);
 
-/* The tokens' vectors into the residual stream; the first stands at `position`. */
-void att_embed_forward(const att_model *model, att_activations *act, const int32_t *tokens,
-                       int64_t rows, int64_t position, const att_tap *tap);
+/* Tokens as a model reads them. Their places in the text are position, position + 1
+ * and so on unless `positions` lists them; all have type 0 unless `types` does. */
+typedef struct att_token_rows {
+  const int32_t *tokens, *types;
+  const int64_t *positions;
+  int64_t rows, position;
+} att_token_rows;
 
-/* Block `pass->layer` on the residual stream. Forwards failures of attention. */
-att_status att_block_forward(const att_model *model, att_activations *act,
-                             const att_attention_pass *pass);
+/* The tokens' vectors into the residual stream. */
+void att_embed_forward(const att_model *model, att_activations *act, const att_token_rows *tokens,
+                       const att_tap *tap);
 
-/* The final norm of rows first … rows-1, into act->normed from its start. */
+/* Block `pass->layer` of a stack, whose weights `layer` are, on the residual stream.
+ * Forwards failures of attention. */
+att_status att_block_forward(const att_model *model, const att_layer_weights *layer,
+                             att_activations *act, const att_attention_pass *pass);
+
+/* What comes between the last block and the output matrix, the final norm and, in
+ * a model that fills gaps, its head's layer before it, of rows first … rows-1, into act->normed
+ * from its start. */
 void att_final_norm_forward(const att_model *model, att_activations *act, int64_t first,
                             int64_t rows, const att_tap *tap);
 

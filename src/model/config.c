@@ -10,7 +10,7 @@
 #define MOST_SIZE INT32_MAX
 
 void att_config_init(att_config *config) {
-  *config = (att_config){.scale = ATT_SCALE_DEFAULT, .rope.magnitude = 1};
+  *config = (att_config){.scale = ATT_SCALE_DEFAULT, .rope.magnitude = 1, .logit_scale = 1};
 }
 
 static att_status check_size(int64_t value, int64_t most, const char *what, const char *where) {
@@ -46,6 +46,24 @@ static att_status check_rope(const att_rope *rope, int64_t head_dim, const char 
   return ATT_OK;
 }
 
+static att_status check_encoder(const att_config *c, const char *where) {
+  if (c->encoder_layers)
+    ATT_TRY(check_size(c->encoder_layers, MOST_LAYERS, "number of encoder layers", where));
+  if (c->first_position < 0 || c->first_position > MOST_SIZE - c->context)
+    return att_fail(ATT_CORRUPT, "%s: texts begin at position %lld of the table", where,
+                    (long long)c->first_position);
+  if (c->start_token < 0 || c->start_token >= c->vocab)
+    return att_fail(ATT_CORRUPT, "%s: the decoder starts with token %d, outside the vocabulary",
+                    where, (int)c->start_token);
+  if (c->position != ATT_POSITION_RELATIVE) return ATT_OK;
+  ATT_TRY(check_size(c->relative_buckets, MOST_SIZE, "number of distance buckets", where));
+  if (c->relative_buckets >= 4 && c->relative_buckets % 2 == 0 &&
+      c->relative_reach > c->relative_buckets / 2 && c->relative_reach <= MOST_SIZE)
+    return ATT_OK;
+  return att_fail(ATT_CORRUPT, "%s: %lld buckets for distances up to %lld", where,
+                  (long long)c->relative_buckets, (long long)c->relative_reach);
+}
+
 att_status att_config_check(const att_config *c, const char *where) {
   ATT_TRY(check_size(c->layers, MOST_LAYERS, "number of layers", where));
   ATT_TRY(check_size(c->width, MOST_SIZE, "width", where));
@@ -62,6 +80,7 @@ att_status att_config_check(const att_config *c, const char *where) {
   if (c->norm != ATT_NORM_NONE && !(c->norm_eps >= 0 && c->norm_eps <= 1))
     return att_fail(ATT_CORRUPT, "%s: norm epsilon is %g, not from 0 to 1", where, c->norm_eps);
   if (c->position == ATT_POSITION_ROPE) ATT_TRY(check_rope(&c->rope, c->head_dim, where));
+  ATT_TRY(check_encoder(c, where));
   if (!att_ffn_is_supported(c->ffn, c->activation))
     return att_fail(ATT_UNSUPPORTED, "%s: this activation in this kind of feed-forward network",
                     where);
@@ -89,6 +108,14 @@ unsigned att_config_parts(const att_config *c) {
   if (c->position == ATT_POSITION_ROPE) parts |= ATT_PART_ROPE;
   if ((parts & ATT_PART_ROPE) && c->rope.scaling == ATT_ROPE_TABLE) parts |= ATT_PART_ROPE_TABLE;
   if (!c->tied_output) parts |= ATT_PART_OWN_OUTPUT;
+  bool last = c->norm_place == ATT_NORM_BEFORE || c->fill_head;
+  if (c->norm != ATT_NORM_NONE && last) parts |= ATT_PART_NORM_LAST;
+  if (c->embed_norm) parts |= ATT_PART_NORM_EMBED;
+  if (c->token_types) parts |= ATT_PART_TYPES;
+  if (c->pooler) parts |= ATT_PART_POOLER;
+  if (c->fill_head) parts |= ATT_PART_FILL_HEAD;
+  if (c->position == ATT_POSITION_RELATIVE) parts |= ATT_PART_RELATIVE;
+  if (c->encoder_layers) parts |= ATT_PART_ENCODER;
   return parts;
 }
 
@@ -96,12 +123,15 @@ int64_t att_config_size(const att_config *c, att_size size) {
   switch (size) {
   case ATT_SIZE_1: return 1;
   case ATT_SIZE_V: return c->vocab;
-  case ATT_SIZE_N: return c->context;
+  case ATT_SIZE_N: return c->first_position + c->context;
   case ATT_SIZE_C: return c->width;
   case ATT_SIZE_F: return c->ffn_width;
   case ATT_SIZE_HD: return c->heads * c->head_dim;
   case ATT_SIZE_GD: return c->kv_heads * c->head_dim;
   case ATT_SIZE_R: return c->rope.pairs;
+  case ATT_SIZE_Y: return c->token_types;
+  case ATT_SIZE_H: return c->heads;
+  case ATT_SIZE_B: return c->relative_buckets;
   }
   return 0;
 }

@@ -12,12 +12,20 @@
 typedef enum att_position_kind {
   ATT_POSITION_NONE,
   ATT_POSITION_LEARNED, /* a vector added to the token's */
-  ATT_POSITION_ROPE     /* queries and keys are turned */
+  ATT_POSITION_ROPE,    /* queries and keys are turned */
+  ATT_POSITION_RELATIVE /* the distance of query and key is a bias of the score */
 } att_position_kind;
+
+/* Where the norm of a part (attention, feed-forward network) stands. */
+typedef enum att_norm_place {
+  ATT_NORM_BEFORE,    /* x += part(norm(x)) */
+  ATT_NORM_AFTER_SUM, /* x = norm(x + part(x)): the first transformers, BERT */
+} att_norm_place;
 
 typedef struct att_config {
   int64_t layers, width, heads, kv_heads, head_dim, ffn_width, vocab, context;
   att_norm_kind norm; /* before attention, before the feed-forward network, at the end */
+  att_norm_place norm_place;
   double norm_eps;
   att_position_kind position;
   att_rope rope; /* with ATT_POSITION_ROPE */
@@ -27,6 +35,19 @@ typedef struct att_config {
   bool tied_output;
   double scale;        /* of the scores; ATT_SCALE_DEFAULT is 1/sqrt(head_dim) */
   bool scale_by_layer; /* and divided by layer + 1 */
+  double logit_scale;  /* of the logits; 1 */
+
+  /* A model that reads a whole text at once: an encoder (layers) or, with
+   * encoder_layers, an encoder with a decoder (layers) that looks at it. */
+  bool bidirectional; /* every token sees every other: `layers` are an encoder */
+  int64_t encoder_layers;
+  int64_t token_types;    /* kinds of tokens with a vector of their own; 0: none */
+  int64_t first_position; /* row of the position table where a text begins */
+  bool embed_norm;        /* a norm of the sum of embeddings */
+  bool pooler;            /* tanh(W x + b) of the first token */
+  bool fill_head;         /* predicts tokens: W act(norm(dense x)) + b */
+  int64_t relative_buckets, relative_reach; /* of ATT_POSITION_RELATIVE */
+  int32_t start_token;                      /* that a decoder begins with */
 } att_config;
 
 /* All fields 0 or false, scale the default. */
@@ -53,7 +74,14 @@ typedef enum att_part {
   ATT_PART_ROPE = 1 << 8,        /* rotation */
   ATT_PART_ROPE_TABLE = 1 << 9,  /* the checkpoint brings divisors */
   ATT_PART_OWN_OUTPUT = 1 << 10, /* the output matrix is not the embedding */
-  ATT_PART_GATE_BIAS = 1 << 11
+  ATT_PART_GATE_BIAS = 1 << 11,
+  ATT_PART_NORM_LAST = 1 << 22,  /* a norm behind the last block */
+  ATT_PART_NORM_EMBED = 1 << 23, /* and one before the first */
+  ATT_PART_TYPES = 1 << 24,      /* vectors of token types */
+  ATT_PART_POOLER = 1 << 25,
+  ATT_PART_FILL_HEAD = 1 << 26,
+  ATT_PART_RELATIVE = 1 << 27, /* a table of biases by distance */
+  ATT_PART_ENCODER = 1 << 28   /* a stack of its own, and cross attention to it */
 } att_part;
 unsigned att_config_parts(const att_config *config);
 
@@ -66,7 +94,10 @@ typedef enum att_size {
   ATT_SIZE_F,  /* feed-forward width */
   ATT_SIZE_HD, /* query heads * head dim */
   ATT_SIZE_GD, /* key/value heads * head dim */
-  ATT_SIZE_R   /* rotated pairs of a head */
+  ATT_SIZE_R,  /* rotated pairs of a head */
+  ATT_SIZE_Y,  /* token types */
+  ATT_SIZE_H,  /* query heads */
+  ATT_SIZE_B   /* buckets of distances */
 } att_size;
 int64_t att_config_size(const att_config *config, att_size size);
 

@@ -207,7 +207,8 @@ static att_status plan(gguf_job *job) {
   ATT_TRY(att_alloc((void **)&job->pieces, r, job->room, sizeof *job->pieces, "a plan"));
   for (int64_t layer = -1; layer < layers; layer++)
     for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++)
-      if (att_slots[slot].in_layer == (layer >= 0)) ATT_TRY(plan_slot(job, slot, layer));
+      if ((att_slots[slot].owner != ATT_OWNER_MODEL) == (layer >= 0))
+        ATT_TRY(plan_slot(job, slot, layer));
   ATT_TRY(att_alloc((void **)&job->rows, r, job->largest, sizeof(float), "a weight"));
   return att_alloc((void **)&job->turned, r, job->largest, sizeof(float), "a weight");
 }

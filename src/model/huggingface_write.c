@@ -204,7 +204,7 @@ static att_status each_slot(hf_job *job, slot_fn *visit) {
   const att_config *c = &job->export->source->config;
   for (int64_t layer = -1; layer < c->layers; layer++)
     for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++)
-      if (att_slots[slot].in_layer == (layer >= 0) && att_export_has(c, slot))
+      if ((att_slots[slot].owner != ATT_OWNER_MODEL) == (layer >= 0) && att_export_has(c, slot))
         ATT_TRY(visit(job, slot, layer));
   return ATT_OK;
 }

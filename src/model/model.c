@@ -40,7 +40,15 @@ static void describe(att_model *model, const att_checkpoint *checkpoint,
                                  .context = c->context,
                                  .parameters = summary->parameters,
                                  .weight_bytes = summary->bytes,
-                                 .tied_output = c->tied_output};
+                                 .tied_output = c->tied_output,
+                                 .kind = c->encoder_layers  ? ATT_MODEL_ENCODER_DECODER
+                                         : c->bidirectional ? ATT_MODEL_ENCODER
+                                                            : ATT_MODEL_DECODER,
+                                 .encoder_layers = c->encoder_layers,
+                                 .token_types = c->token_types,
+                                 .fills_gaps = c->fill_head,
+                                 .pooling_head = c->pooler,
+                                 .start_token = c->start_token};
 }
 
 static att_status open_tokenizer(att_model *model, const att_checkpoint *checkpoint,

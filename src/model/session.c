@@ -18,9 +18,15 @@ void att_session_options_init(att_session_options *options) {
 /* ---- creation ---- */
 
 att_attention_pass att_session_pass(const att_session *session, int64_t layer, int64_t rows) {
-  bool rotary = session->model->config.position == ATT_POSITION_ROPE;
+  att_position_kind position = session->model->config.position;
+  if (!session->cache)
+    return att_encoder_pass(&session->encoder, session->model, layer, session->block,
+                            session->span);
   return (att_attention_pass){.runtime = session->runtime,
-                              .rope = rotary ? &session->rope : NULL,
+                              .rope = position == ATT_POSITION_ROPE ? &session->rope : NULL,
+                              .distance =
+                                  position == ATT_POSITION_RELATIVE ? &session->distance : NULL,
+                              .memory = session->encoder.room ? &session->encoder.memory : NULL,
                               .cache = session->cache,
                               .plan = session->plan,
                               .block = session->block,
@@ -38,9 +44,13 @@ att_attention_pass att_session_pass(const att_session *session, int64_t layer, i
 static att_status check_options(const att_session_options *options, const att_config *config) {
   if (options->struct_size != sizeof *options)
     return att_fail(ATT_BAD_ARGUMENT, "options are not set by att_session_options_init");
-  if (options->context < 0 || options->context > config->context)
+  bool bounded = config->position != ATT_POSITION_RELATIVE;
+  if (options->context < 0 || (bounded && options->context > config->context))
     return att_fail(ATT_BAD_ARGUMENT, "context is %lld, but the model has %lld positions",
                     (long long)options->context, (long long)config->context);
+  if (options->encoder_tokens < 0)
+    return att_fail(ATT_BAD_ARGUMENT, "encoder_tokens is %lld, negative",
+                    (long long)options->encoder_tokens);
   if (options->chunk < 1)
     return att_fail(ATT_BAD_ARGUMENT, "chunk is %lld, not at least 1", (long long)options->chunk);
   return ATT_OK;
@@ -60,15 +70,32 @@ static att_status create_attention(att_session *session, att_dtype cache_dtype) 
   if (config->position == ATT_POSITION_ROPE)
     ATT_TRY(att_rope_table_create(&session->rope, session->runtime, &config->rope,
                                   model->weights.rope_divisors, session->context));
+  if (config->position == ATT_POSITION_RELATIVE)
+    ATT_TRY(att_distance_rows_create(&session->distance, session->runtime, &model->weights.distance,
+                                     session->context));
   att_attention_pass pass = att_session_pass(session, 0, session->chunk);
   att_sdpa_args args;
   att_self_attention_args(&args, &model->weights.layer[0].attention, &pass);
-  return att_sdpa_plan_create(&session->plan, session->runtime, &args);
+  ATT_TRY(att_sdpa_plan_create(&session->plan, session->runtime, &args));
+  if (!pass.memory) return ATT_OK;
+  att_cross_attention_args(&args, &model->weights.layer[0].cross, &pass);
+  return att_sdpa_plan_create(&session->encoder.memory.plan, session->runtime, &args);
 }
 
-static att_status fill(att_session *session, att_dtype cache_dtype) {
+/* Room for texts: an encoder's only memory, the lesser part beside a decoder. */
+static att_status create_encoder(att_session *session, int64_t tokens) {
+  const att_config *config = &session->model->config;
+  if (!config->bidirectional && !config->encoder_layers) return ATT_OK;
+  int64_t room = tokens ? tokens : session->context;
+  session->text_limit = config->encoder_layers ? room : session->context;
+  return att_encoder_create(&session->encoder, session->model, room, session->block, session->span);
+}
+
+static att_status fill(att_session *session, att_dtype cache_dtype, int64_t encoder_tokens) {
   const att_runtime *runtime = session->runtime;
   const att_config *config = &session->model->config;
+  ATT_TRY(create_encoder(session, encoder_tokens));
+  if (config->bidirectional) return ATT_OK;
   ATT_TRY(att_activations_create(&session->act, runtime, config, session->chunk));
   ATT_TRY(create_attention(session, cache_dtype));
   ATT_TRY(att_alloc((void **)&session->tokens, runtime, session->context, sizeof(int32_t),
@@ -97,7 +124,7 @@ att_status att_session_create(att_session **out, const att_model *model,
   session->block = all.block;
   session->span = all.span;
   session->all_logits = all.all_logits;
-  att_status status = fill(session, all.cache_dtype);
+  att_status status = fill(session, all.cache_dtype, all.encoder_tokens);
   if (status == ATT_OK)
     *out = session;
   else
@@ -117,7 +144,9 @@ void att_session_free(att_session *session) {
   att_release(runtime, session->tokens, session->context, sizeof(int32_t));
   att_sdpa_plan_free(session->plan);
   att_rope_table_release(&session->rope, runtime);
+  if (session->distance.biases) att_distance_rows_release(&session->distance, runtime);
   att_cache_free(session->cache);
+  att_encoder_release(&session->encoder, session->model);
   att_activations_release(&session->act, runtime);
   att_release(runtime, session, 1, sizeof *session);
 }
@@ -138,9 +167,9 @@ void att_session_detach(att_session *session, att_observer *observer) {
     o->tap.next = o->next ? &o->next->tap : NULL;
 }
 
-static void tell_length(const att_session *session) {
+void att_session_tell(const att_session *session) {
   for (att_observer *o = session->observers; o; o = o->next)
-    o->moved(o->tap.payload, session->length);
+    o->moved(o->tap.payload, session->length, session->encoder.rows);
 }
 
 /* ---- reading ---- */
@@ -166,20 +195,25 @@ static att_status read_chunk(att_session *session, const int32_t *tokens, int64_
                              bool last_chunk) {
   const att_model *model = session->model;
   att_attention_pass pass = att_session_pass(session, 0, rows);
-  att_embed_forward(model, &session->act, tokens, rows, session->length, pass.tap);
+  att_token_rows read = {.tokens = tokens, .rows = rows, .position = session->length};
+  att_embed_forward(model, &session->act, &read, pass.tap);
   for (; pass.layer < model->config.layers; pass.layer++)
-    ATT_TRY(att_block_forward(model, &session->act, &pass));
+    ATT_TRY(att_block_forward(model, &model->weights.layer[pass.layer], &session->act, &pass));
   read_out(session, rows, last_chunk);
   ATT_TRY(att_cache_advance(session->cache, 0, rows));
   memmove(session->tokens + session->length, tokens, (size_t)rows * sizeof *tokens);
   session->length += rows;
-  tell_length(session);
+  att_session_tell(session);
   return ATT_OK;
 }
 
 static att_status check_tokens(const att_session *session, const int32_t *tokens, int64_t n) {
   if (!session || !tokens)
     return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", session ? "tokens" : "session");
+  if (!session->cache)
+    return att_fail(ATT_WRONG_STATE, "an encoder reads whole texts, with att_session_encode");
+  if (session->encoder.room && !session->encoder.memory.length)
+    return att_fail(ATT_WRONG_STATE, "the encoder has read nothing that the decoder could look at");
   if (n < 1) return att_fail(ATT_BAD_ARGUMENT, "n is %lld, not at least 1", (long long)n);
   int64_t vocab = session->model->config.vocab;
   for (int64_t i = 0; i < n; i++)
@@ -221,10 +255,14 @@ att_status att_session_truncate(att_session *session, int64_t length) {
   if (length < 0 || length > session->length)
     return att_fail(ATT_BAD_ARGUMENT, "length is %lld, not from 0 to the %lld positions read",
                     (long long)length, (long long)session->length);
-  ATT_TRY(att_cache_truncate(session->cache, 0, length));
+  if (session->cache) ATT_TRY(att_cache_truncate(session->cache, 0, length));
+  if (!session->cache && length != session->length && length)
+    return att_fail(ATT_UNSUPPORTED, "an encoder forgets its text as a whole, not from %lld on",
+                    (long long)length);
+  if (!session->cache && !length) session->encoder.rows = 0;
   session->length = length;
   session->n_logits = 0;
-  tell_length(session);
+  att_session_tell(session);
   return ATT_OK;
 }
 
@@ -246,15 +284,19 @@ int64_t att_session_length(const att_session *session) { return session ? sessio
 int64_t att_session_context(const att_session *session) { return session ? session->context : 0; }
 
 const int32_t *att_session_tokens(const att_session *session) {
-  return session ? session->tokens : NULL;
+  if (!session) return NULL;
+  return session->cache ? session->tokens : session->encoder.tokens;
 }
 
 int64_t att_session_bytes(const att_session *session) {
   if (!session) return 0;
-  int64_t floats = session->act.floats + 2 * session->rope.positions * session->rope.pairs +
+  int64_t watched = 0;
+  for (const att_observer *o = session->observers; o; o = o->next) watched += o->bytes;
+  if (!session->cache) return watched + att_encoder_bytes(&session->encoder);
+  int64_t floats = session->act.floats + session->distance.heads * 2 * session->distance.length +
+                   2 * session->rope.positions * session->rope.pairs +
                    session->logit_rows * session->model->config.vocab;
-  int64_t bytes = att_cache_bytes(session->cache) + att_sdpa_plan_workspace(session->plan) +
-                  floats * (int64_t)sizeof(float) + session->context * (int64_t)sizeof(int32_t);
-  for (const att_observer *o = session->observers; o; o = o->next) bytes += o->bytes;
-  return bytes;
+  return watched + att_encoder_bytes(&session->encoder) + att_cache_bytes(session->cache) +
+         att_sdpa_plan_workspace(session->plan) + floats * (int64_t)sizeof(float) +
+         session->context * (int64_t)sizeof(int32_t);
 }

@@ -3,16 +3,18 @@
 #define ATT_MODEL_SESSION_H
 
 #include "attend/session.h"
-#include "model/block.h"
+#include "model/encoder.h"
 
 /* Somebody who watches a session: a tap on its layers, and word of every
  * change of its length. Owned by whoever attached it. */
 typedef struct att_observer {
   att_tap tap;
-  int64_t limit; /* positions that it has room for */
-  int64_t bytes; /* that it holds, for att_session_bytes */
-  /* The session holds `length` positions now; those from there on are gone. */
-  void (*moved)(void *payload, int64_t length);
+  int64_t limit;      /* positions that it has room for */
+  int64_t text_limit; /* and tokens of an encoded text */
+  int64_t bytes;      /* that it holds, for att_session_bytes */
+  /* The session holds `length` positions now; those from there on are gone. The
+   * text that was encoded has `text` tokens. */
+  void (*moved)(void *payload, int64_t length, int64_t text);
   /* The session is being freed; forget it. */
   void (*closed)(void *payload);
   struct att_observer *next;
@@ -25,10 +27,16 @@ struct att_session {
   int64_t block, span;
   bool all_logits;
 
+  /* Of a decoder: */
   att_cache *cache;
   att_sdpa_plan *plan;
-  att_rope_table rope; /* of rotary models */
+  att_rope_table rope;        /* of rotary models */
+  att_distance_rows distance; /* of relative positions */
   att_activations act;
+
+  att_encoder encoder; /* room 0: the model has none */
+  int64_t text_limit;  /* tokens of a text */
+  bool in_encoder;     /* the layers that run now are the encoder's, not the decoder's */
 
   int32_t *tokens; /* [context] */
   int64_t length;  /* positions read */
@@ -41,6 +49,9 @@ struct att_session {
 
 void att_session_attach(att_session *session, att_observer *observer);
 void att_session_detach(att_session *session, att_observer *observer);
+
+/* Tells the observers how far the session is. */
+void att_session_tell(const att_session *session);
 
 /* The pass of `rows` tokens through `layer` at the session's position. */
 att_attention_pass att_session_pass(const att_session *session, int64_t layer, int64_t rows);

@@ -7,14 +7,17 @@
 #include "model/checkpoint.h"
 #include "tensor/quantize.h"
 
-typedef att_layer_weights owner_layer;
+typedef att_layer_weights owner_layer, owner_encoder;
 typedef att_model_weights owner_model;
-enum { in_model = 0, in_layer = 1 };
+
+#define of_model ATT_OWNER_MODEL
+#define of_layer ATT_OWNER_LAYER
+#define of_encoder ATT_OWNER_ENCODER
 
 const att_slot_info att_slots[ATT_SLOT_COUNT] = {
 #define ATT_SLOT(name, text, owner, field, kind, rows, columns, parts)                             \
   {text,                                                                                           \
-   in_##owner,                                                                                     \
+   of_##owner,                                                                                     \
    offsetof(owner_##owner, field),                                                                 \
    ATT_KIND_##kind,                                                                                \
    ATT_SIZE_##rows,                                                                                \
@@ -28,6 +31,14 @@ bool att_slot_exists(const att_config *config, att_slot slot) {
   return (att_config_parts(config) & att_slots[slot].parts) == att_slots[slot].parts;
 }
 
+int64_t att_slot_layers(const att_config *config, att_slot slot) {
+  switch (att_slots[slot].owner) {
+  case ATT_OWNER_LAYER: return config->layers;
+  case ATT_OWNER_ENCODER: return config->encoder_layers;
+  default: return 0;
+  }
+}
+
 /* One weight of a model. */
 typedef struct weight {
   att_slot slot;
@@ -38,9 +49,12 @@ typedef att_status visit_fn(const weight *w, void *context);
 
 /* Calls `visit` for every weight that the model has. */
 static att_status visit_all(const att_config *config, visit_fn *visit, void *context) {
-  for (int64_t layer = -1; layer < config->layers; layer++)
+  int64_t most = config->layers > config->encoder_layers ? config->layers : config->encoder_layers;
+  for (int64_t layer = -1; layer < most; layer++)
     for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
-      if (att_slots[slot].in_layer != (layer >= 0) || !att_slot_exists(config, slot)) continue;
+      bool in_layer = att_slots[slot].owner != ATT_OWNER_MODEL;
+      if (in_layer != (layer >= 0) || !att_slot_exists(config, slot)) continue;
+      if (in_layer && layer >= att_slot_layers(config, slot)) continue;
       weight w = {slot, layer, att_config_size(config, att_slots[slot].rows),
                   att_config_size(config, att_slots[slot].columns)};
       ATT_TRY(visit(&w, context));
@@ -113,7 +127,9 @@ static att_status pack(att_packed *out, const loader *load, const weight *w, con
 
 /* Where a weight lives: a float pointer or an att_packed. */
 static void *place(att_model_weights *weights, const weight *w) {
-  char *owner = w->layer >= 0 ? (char *)&weights->layer[w->layer] : (char *)weights;
+  char *owner = (char *)weights;
+  if (att_slots[w->slot].owner == ATT_OWNER_LAYER) owner = (char *)&weights->layer[w->layer];
+  if (att_slots[w->slot].owner == ATT_OWNER_ENCODER) owner = (char *)&weights->encoder[w->layer];
   return owner + att_slots[w->slot].offset;
 }
 
@@ -134,29 +150,53 @@ static att_status copy(const weight *w, void *context) {
   return ATT_OK;
 }
 
-/* The numbers that say how each part computes. */
-static void configure(att_model_weights *weights, const att_config *config) {
-  att_norm norm = {.kind = config->norm, .eps = (float)config->norm_eps, .width = config->width};
-  weights->tokens = (att_embedding){.count = config->vocab, .width = config->width};
-  weights->positions = (att_embedding){.count = config->context, .width = config->width};
-  if (config->tied_output) weights->tokens.packed = &weights->output.weight;
-  weights->norm = norm;
-  for (int64_t l = 0; l < config->layers; l++) {
-    att_layer_weights *layer = &weights->layer[l];
-    layer->norm1 = layer->norm2 = norm;
+static att_norm norm_of(const att_config *config) {
+  return (att_norm){.kind = config->norm, .eps = (float)config->norm_eps, .width = config->width};
+}
+
+static void configure_stack(att_layer_weights *stack, int64_t layers, const att_config *config) {
+  for (int64_t l = 0; l < layers; l++) {
+    att_layer_weights *layer = &stack[l];
+    layer->norm1 = layer->cross_norm = layer->norm2 = norm_of(config);
     layer->attention = (att_self_attention){.heads = config->heads,
                                             .kv_heads = config->kv_heads,
                                             .head_dim = config->head_dim,
                                             .scale = att_config_scale(config, l)};
+    layer->cross = (att_cross_attention){.heads = config->heads,
+                                         .kv_heads = config->kv_heads,
+                                         .head_dim = config->head_dim,
+                                         .scale = att_config_scale(config, l)};
     layer->ffn = (att_ffn){.kind = config->ffn, .activation = config->activation};
   }
+}
+
+/* The numbers that say how each part computes. */
+static void configure(att_model_weights *weights, const att_config *config) {
+  int64_t c = config->width;
+  weights->tokens = (att_embedding){.count = config->vocab, .width = c};
+  weights->positions = (att_embedding){.count = att_config_size(config, ATT_SIZE_N), .width = c};
+  weights->types = (att_embedding){.count = config->token_types, .width = c};
+  if (config->tied_output) weights->tokens.packed = &weights->output.weight;
+  weights->embed_norm = weights->encoder_norm = weights->norm = norm_of(config);
+  if (!config->embed_norm) weights->embed_norm.kind = ATT_NORM_NONE;
+  if (!att_slot_exists(config, ATT_SLOT_NORM_W)) weights->norm.kind = ATT_NORM_NONE;
+  weights->distance = weights->encoder_distance =
+      (att_distance){.heads = config->heads,
+                     .buckets = config->relative_buckets,
+                     .reach = config->relative_reach,
+                     .both_sides = config->bidirectional};
+  weights->encoder_distance.both_sides = true;
+  configure_stack(weights->layer, config->layers, config);
+  configure_stack(weights->encoder, config->encoder_layers, config);
 }
 
 static att_status fill(const loader *load) {
   const att_config *config = &load->checkpoint->config;
   att_model_weights *weights = load->weights;
-  ATT_TRY(att_alloc((void **)&weights->layer, load->runtime, config->layers, sizeof *weights->layer,
-                    "layers"));
+  int64_t layers = config->layers + config->encoder_layers;
+  ATT_TRY(
+      att_alloc((void **)&weights->layer, load->runtime, layers, sizeof *weights->layer, "layers"));
+  weights->encoder = weights->layer + config->layers;
   configure(weights, config);
   ATT_TRY(visit_all(config, copy, (void *)load));
   if (config->position != ATT_POSITION_ROPE || weights->rope_divisors) return ATT_OK;
@@ -206,6 +246,7 @@ void att_weights_release(att_model_weights *weights, const att_config *config,
   visit_all(config, release, &with);
   bool computed = config->position == ATT_POSITION_ROPE && config->rope.scaling != ATT_ROPE_TABLE;
   if (computed) att_release(runtime, weights->rope_divisors, config->rope.pairs, sizeof(float));
-  att_release(runtime, weights->layer, config->layers, sizeof *weights->layer);
+  att_release(runtime, weights->layer, config->layers + config->encoder_layers,
+              sizeof *weights->layer);
   *weights = (att_model_weights){0};
 }

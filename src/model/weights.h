@@ -8,12 +8,16 @@
 #define ATT_MODEL_WEIGHTS_H
 
 #include "model/config.h"
+#include "nn/cross_attention.h"
+#include "nn/distance.h"
 #include "nn/embedding.h"
 #include "nn/self_attention.h"
 
 typedef struct att_layer_weights {
   att_norm norm1;
   att_self_attention attention;
+  att_norm cross_norm;
+  att_cross_attention cross; /* of a decoder with an encoder */
   att_norm norm2;
   att_ffn ffn;
 } att_layer_weights;
@@ -21,9 +25,17 @@ typedef struct att_layer_weights {
 typedef struct att_model_weights {
   att_embedding tokens;    /* [V,C] */
   att_embedding positions; /* [N,C] if learned */
-  float *rope_divisors;    /* [R] if rotary */
+  att_embedding types;     /* [Y,C] if there are token types */
+  att_norm embed_norm;
+  att_distance distance; /* of relative positions */
+  float *rope_divisors;  /* [R] if rotary */
   int64_t layers;
-  att_layer_weights *layer; /* [layers] */
+  att_layer_weights *layer;   /* [layers] */
+  att_layer_weights *encoder; /* [encoder_layers], behind those in the same memory */
+  att_distance encoder_distance;
+  att_norm encoder_norm;
+  att_linear pooler;
+  att_linear head; /* before the norm, of a model that fills gaps */
   att_norm norm;
   att_linear output; /* [V,C]; with a tied output `tokens` reads rows from it */
 } att_model_weights;
@@ -37,10 +49,13 @@ typedef enum att_slot {
 
 typedef enum att_slot_kind { ATT_KIND_VECTOR, ATT_KIND_TABLE, ATT_KIND_MATRIX } att_slot_kind;
 
+/* The model, or a layer of a stack. */
+typedef enum att_owner { ATT_OWNER_MODEL, ATT_OWNER_LAYER, ATT_OWNER_ENCODER } att_owner;
+
 /* A row of slots.inc. */
 typedef struct att_slot_info {
   const char *name;
-  bool in_layer;
+  att_owner owner;
   size_t offset; /* of the float pointer or att_packed, in its owner */
   att_slot_kind kind;
   att_size rows, columns;
@@ -50,6 +65,9 @@ extern const att_slot_info att_slots[ATT_SLOT_COUNT];
 
 /* True if a model of this configuration has the weight. */
 bool att_slot_exists(const att_config *config, att_slot slot);
+
+/* Layers in which a slot lies: 0 of a model's own, which has the layer -1. */
+int64_t att_slot_layers(const att_config *config, att_slot slot);
 
 struct att_checkpoint;
 

@@ -10,13 +10,17 @@
 
 typedef enum att_ffn_kind { ATT_FFN_NONE, ATT_FFN_PLAIN, ATT_FFN_GATED } att_ffn_kind;
 
-typedef enum att_activation { ATT_SILU, ATT_GELU, ATT_GELU_TANH } att_activation;
+typedef enum att_activation { ATT_SILU, ATT_GELU, ATT_GELU_TANH, ATT_RELU } att_activation;
 
 typedef struct att_ffn {
   att_ffn_kind kind;
   att_activation activation;
   att_linear gate, up, down; /* [F,C], [F,C], [C,F]; gate only if gated */
 } att_ffn;
+
+/* y = act(x), n numbers; y may be x. Spread over threads. */
+void att_activate(const att_runtime *runtime, att_activation activation, const float *x, int64_t n,
+                  float *y);
 
 /* True if the network is one that att_ffn_forward computes. */
 bool att_ffn_is_supported(att_ffn_kind kind, att_activation activation);

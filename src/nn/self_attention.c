@@ -1,25 +1,44 @@
 /* Self-attention of one layer over the rows of a pass. */
 #include "nn/self_attention.h"
 
-/* Rows [T, heads, dim] as attention sees them, [1, heads, T, dim]. */
-static att_view heads_view(float *x, int64_t rows, int64_t heads, int64_t dim) {
+att_view att_heads_view(float *x, int64_t rows, int64_t heads, int64_t dim) {
   att_view view = att_view_of(x, ATT_F32, 4, (int64_t[]){1, rows, heads, dim});
   return att_view_transpose(view, 1, 2);
+}
+
+/* The rows see what the cache holds up to themselves. */
+static void over_cache(att_sdpa_args *out, const att_attention_pass *pass) {
+  out->cache = pass->cache;
+  out->cache_layer = pass->layer;
+  out->mask.align = ATT_ALIGN_OFFSETS;
+  out->mask.offsets = &pass->position;
+  out->mask.rules[out->mask.n_rules++] = (att_mask_rule){.kind = ATT_MASK_CAUSAL};
+}
+
+/* The rows of a text see each other. */
+static void over_texts(att_sdpa_args *out, const att_self_attention *layer,
+                       const att_attention_pass *pass) {
+  out->k = att_heads_view(pass->k, pass->rows, layer->kv_heads, layer->head_dim);
+  out->v = att_heads_view(pass->v, pass->rows, layer->kv_heads, layer->head_dim);
+  out->cu_q = out->cu_k = pass->text_begin;
+  out->n_sequences = pass->n_texts;
 }
 
 void att_self_attention_args(att_sdpa_args *out, const att_self_attention *layer,
                              const att_attention_pass *pass) {
   att_sdpa_args_init(out);
-  out->q = heads_view(pass->q, pass->rows, layer->heads, layer->head_dim);
-  out->out = heads_view(pass->z, pass->rows, layer->heads, layer->head_dim);
-  out->cache = pass->cache;
-  out->cache_layer = pass->layer;
+  out->q = att_heads_view(pass->q, pass->rows, layer->heads, layer->head_dim);
+  out->out = att_heads_view(pass->z, pass->rows, layer->heads, layer->head_dim);
   out->scale = layer->scale;
   out->block = pass->block;
   out->span = pass->span;
-  out->mask.align = ATT_ALIGN_OFFSETS;
-  out->mask.offsets = &pass->position;
-  out->mask.rules[out->mask.n_rules++] = (att_mask_rule){.kind = ATT_MASK_CAUSAL};
+  if (pass->cache)
+    over_cache(out, pass);
+  else
+    over_texts(out, layer, pass);
+  if (pass->distance)
+    out->bias = att_distance_view(pass->distance, pass->position, pass->rows,
+                                  pass->cache ? pass->position + pass->rows : pass->rows);
 }
 
 /* q, k and v of the pass: projected, turned, shown to the tap. */
@@ -40,17 +59,22 @@ static void project(const att_self_attention *layer, const att_attention_pass *p
   att_tap_heads(pass->tap, ATT_SITE_ROT_K, pass->layer, pass->k, rows, layer->kv_heads, d);
 }
 
+static att_status keep(const att_self_attention *layer, const att_attention_pass *pass) {
+  int64_t g = layer->kv_heads, d = layer->head_dim;
+  att_view k = att_view_select(att_heads_view(pass->k, pass->rows, g, d), 0, 0);
+  att_view v = att_view_select(att_heads_view(pass->v, pass->rows, g, d), 0, 0);
+  return att_cache_write(pass->cache, pass->layer, 0, k, v);
+}
+
 att_status att_self_attention_forward(const att_self_attention *layer,
                                       const att_attention_pass *pass, const float *x, float *y) {
   int64_t rows = pass->rows, d = layer->head_dim;
   project(layer, pass, x);
-  att_view k = att_view_select(heads_view(pass->k, rows, layer->kv_heads, d), 0, 0);
-  att_view v = att_view_select(heads_view(pass->v, rows, layer->kv_heads, d), 0, 0);
-  ATT_TRY(att_cache_write(pass->cache, pass->layer, 0, k, v));
+  if (pass->cache) ATT_TRY(keep(layer, pass));
 
   att_sdpa_args args;
   att_self_attention_args(&args, layer, pass);
-  ATT_TRY(att_tap_attention(pass->tap, pass->layer, &args));
+  ATT_TRY(att_tap_attention(pass->tap, ATT_SITE_PATTERN, pass->layer, &args));
   ATT_TRY(att_sdpa(pass->plan, &args));
   att_tap_heads(pass->tap, ATT_SITE_Z, pass->layer, pass->z, rows, layer->heads, d);
 

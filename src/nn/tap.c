@@ -19,7 +19,8 @@ void att_tap_heads(const att_tap *tap, att_site site, int64_t layer, float *x, i
   show(tap, site, layer, &value);
 }
 
-att_status att_tap_attention(const att_tap *tap, int64_t layer, const att_sdpa_args *args) {
-  for (; tap; tap = tap->next) ATT_TRY(tap->attention(tap->payload, layer, args));
+att_status att_tap_attention(const att_tap *tap, att_site pattern, int64_t layer,
+                             const att_sdpa_args *args) {
+  for (; tap; tap = tap->next) ATT_TRY(tap->attention(tap->payload, pattern, layer, args));
   return ATT_OK;
 }

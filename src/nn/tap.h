@@ -14,8 +14,10 @@
 typedef struct att_tap {
   /* `value` f32: rows of the current pass first, e.g. [T,C] or [T,H,D]. */
   void (*value)(void *payload, att_site site, int64_t layer, const att_view *value);
-  /* Attention is about to run with these arguments. */
-  att_status (*attention)(void *payload, int64_t layer, const att_sdpa_args *args);
+  /* Attention is about to run with these arguments; `pattern` is the site of its
+   * weights, which tells self-attention from cross attention. */
+  att_status (*attention)(void *payload, att_site pattern, int64_t layer,
+                          const att_sdpa_args *args);
   void *payload;
   struct att_tap *next; /* another one that looks too, or NULL */
 } att_tap;
@@ -29,6 +31,7 @@ void att_tap_heads(const att_tap *tap, att_site site, int64_t layer, float *x, i
                    int64_t heads, int64_t dim);
 
 /* Shows the arguments of an attention call. */
-att_status att_tap_attention(const att_tap *tap, int64_t layer, const att_sdpa_args *args);
+att_status att_tap_attention(const att_tap *tap, att_site pattern, int64_t layer,
+                             const att_sdpa_args *args);
 
 #endif
