@@ -35,6 +35,14 @@ static att_status class_of(const char **out, const att_json_node *root, const ch
   return ATT_OK;
 }
 
+/* True if the family runs that entry of "architectures". */
+static bool runs_class(const att_arch *arch, const char *class_name) {
+  if (!strcmp(class_name, arch->class_name)) return true;
+  for (const char *const *other = arch->others; other && *other; other++)
+    if (!strcmp(class_name, *other)) return true;
+  return false;
+}
+
 att_status att_arch_of_settings(const att_arch **out, const att_json_node *root,
                                 const char *where) {
   const att_json_node *type = att_json_member(root, "model_type");
@@ -47,7 +55,7 @@ att_status att_arch_of_settings(const att_arch **out, const att_json_node *root,
                     where);
   for (int i = 0; i < N_ARCHS; i++) {
     bool by_type = type && !strcmp(type->text, archs[i]->name);
-    bool by_class = class_name && !strcmp(class_name, archs[i]->class_name);
+    bool by_class = class_name && runs_class(archs[i], class_name);
     if (type ? !by_type : !by_class) continue;
     if (class_name && !by_class) return unknown(where, "architectures", class_name);
     *out = archs[i];

@@ -10,19 +10,25 @@
 /* What a weight is called in Hugging Face files; {l} is the layer. A fused
  * tensor holds `parts` weights one after the other, of which this is `part`. */
 typedef struct att_stored_name {
-  const char *name; /* NULL: this family has no such weight */
-  bool transposed;  /* stored [in, out] */
-  int part, parts;  /* parts 0: not fused */
+  const char *name;  /* NULL: this family has no such weight */
+  const char *other; /* or called so, in older files or in a variant of the family */
+  bool transposed;   /* stored [in, out] */
+  int part, parts;   /* parts 0: not fused */
 } att_stored_name;
+
+typedef bool att_has_slot_fn(const void *file, att_slot slot);
 
 typedef struct att_arch {
   const char *name;           /* "model_type" of config.json */
   const char *class_name;     /* the entry of "architectures" that we run */
+  const char *const *others;  /* further entries; NULL-ended, or NULL */
   const char *prefix;         /* that names may also lack */
   const char *const *ignored; /* stored buffers that carry nothing; NULL-ended */
   att_stored_name names[ATT_SLOT_COUNT];
   /* Fills an initialised configuration. */
   att_status (*read)(att_config *config, att_settings *settings);
+  /* Adds the parts that only the weights tell: `has` one of that slot. May be NULL. */
+  void (*complete)(att_config *config, att_has_slot_fn *has, const void *file);
 } att_arch;
 
 /* The family of a config.json's root object. CORRUPT (none named), UNSUPPORTED

@@ -72,7 +72,8 @@ static bool is_expected(const att_checkpoint *checkpoint, const char *name) {
   for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
     const char *pattern = att_gguf_slot_name(&part, model->family, slot);
     bool used = pattern && (att_slot_exists(&checkpoint->config, slot) || slot == ATT_SLOT_TOKENS);
-    if (used && att_layer_name_matches(&layer, pattern, name) && layer < checkpoint->config.layers)
+    if (used && att_layer_name_matches(&layer, pattern, name) &&
+        layer < (att_slots[slot].owner ? att_slot_layers(&checkpoint->config, slot) : 0))
       return true;
   }
   return false;

@@ -41,6 +41,25 @@ static att_status get(att_view *out, const hf_model *model, const char *name) {
   return att_archive_get(out, model->archive, name);
 }
 
+/* By either of its names; a failure tells of the first. */
+static att_status get_stored(att_view *out, char name[NAME_BYTES], const hf_model *model,
+                             const att_stored_name *stored, int64_t layer) {
+  if (stored->other && att_layer_name_write(name, NAME_BYTES, stored->other, layer) &&
+      get(out, model, name) == ATT_OK)
+    return ATT_OK;
+  if (!att_layer_name_write(name, NAME_BYTES, stored->name, layer))
+    return att_fail(ATT_TOO_LARGE, "%s: the name %s is too long", model->path, stored->name);
+  return get(out, model, name);
+}
+
+static bool has_slot(const void *file, att_slot slot) {
+  const hf_model *model = file;
+  char name[NAME_BYTES];
+  att_view view;
+  const att_stored_name *stored = &model->arch->names[slot];
+  return stored->name && get_stored(&view, name, model, stored, 0) == ATT_OK;
+}
+
 static att_status wrong_shape(const hf_model *model, const char *name, const att_view *view,
                               int64_t rows, int64_t columns) {
   char shape[128] = "";
@@ -59,11 +78,11 @@ static att_status find(att_view *out, const att_checkpoint *checkpoint, att_slot
   const hf_model *model = checkpoint->file;
   const att_stored_name *stored = &model->arch->names[slot];
   char name[NAME_BYTES];
-  if (!stored->name || !att_layer_name_write(name, sizeof name, stored->name, layer))
+  if (!stored->name)
     return att_fail(ATT_UNSUPPORTED, "%s: family %s has no %s", model->path, model->arch->name,
                     att_slots[slot].name);
   att_view view;
-  ATT_TRY(get(&view, model, name));
+  ATT_TRY(get_stored(&view, name, model, stored, layer));
 
   int64_t parts = stored->parts ? stored->parts : 1;
   bool vector = att_slots[slot].kind == ATT_KIND_VECTOR;
@@ -79,27 +98,31 @@ static att_status find(att_view *out, const att_checkpoint *checkpoint, att_slot
   return ATT_OK;
 }
 
+/* True if `name` is what the pattern says, with or without the family's prefix. */
+static bool is_called(int64_t *layer, const att_arch *arch, const char *pattern, const char *name) {
+  if (!pattern) return false;
+  const char *bare = without_prefix(arch, pattern);
+  return att_layer_name_matches(layer, pattern, name) ||
+         (bare && att_layer_name_matches(layer, bare, name));
+}
+
 /* True if the stored name is a weight of this model or a buffer to ignore. */
 static bool is_expected(const att_checkpoint *checkpoint, const char *name) {
   const att_arch *arch = ((const hf_model *)checkpoint->file)->arch;
+  const att_config *config = &checkpoint->config;
   int64_t layer;
   for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
-    const char *pattern = arch->names[slot].name;
-    bool used = pattern && (att_slot_exists(&checkpoint->config, slot) ||
-                            slot == ATT_SLOT_TOKENS); /* stored also where it is the output */
-    if (!used) continue;
-    const char *bare = without_prefix(arch, pattern);
-    if ((att_layer_name_matches(&layer, pattern, name) ||
-         (bare && att_layer_name_matches(&layer, bare, name))) &&
-        layer < checkpoint->config.layers)
+    const att_stored_name *stored = &arch->names[slot];
+    bool used = att_slot_exists(config, slot) ||
+                slot == ATT_SLOT_TOKENS; /* stored also where it is the output */
+    if (used &&
+        (is_called(&layer, arch, stored->name, name) ||
+         is_called(&layer, arch, stored->other, name)) &&
+        layer < (att_slots[slot].owner ? att_slot_layers(config, slot) : 0))
       return true;
   }
-  for (const char *const *pattern = arch->ignored; *pattern; pattern++) {
-    const char *bare = without_prefix(arch, *pattern);
-    if (att_layer_name_matches(&layer, *pattern, name) ||
-        (bare && att_layer_name_matches(&layer, bare, name)))
-      return true;
-  }
+  for (const char *const *pattern = arch->ignored; *pattern; pattern++)
+    if (is_called(&layer, arch, *pattern, name)) return true;
   return false;
 }
 
@@ -124,7 +147,8 @@ static att_status check_tie(const att_checkpoint *checkpoint) {
   const hf_model *model = checkpoint->file;
   const char *const name = model->arch->names[ATT_SLOT_OUTPUT].name;
   att_view output, tokens;
-  if (!checkpoint->config.tied_output || att_archive_get(&output, model->archive, name) != ATT_OK)
+  if (!name || !checkpoint->config.tied_output ||
+      att_archive_get(&output, model->archive, name) != ATT_OK)
     return ATT_OK;
   ATT_TRY(get(&tokens, model, model->arch->names[ATT_SLOT_TOKENS].name));
   int64_t count = att_view_count(&output);
@@ -233,6 +257,7 @@ static att_status open_all(att_checkpoint *out, const att_folder *folder) {
   ATT_TRY(read_config(out));
   ATT_TRY(read_generation_config(out));
   ATT_TRY(att_folder_archive(&model->archive, out->runtime, &model->folder));
+  if (model->arch->complete) model->arch->complete(&out->config, has_slot, model);
   ATT_TRY(check_names(out));
   return check_tie(out);
 }

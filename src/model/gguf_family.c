@@ -9,7 +9,7 @@
 
 /* ---- what all have ---- */
 
-static att_status read_sizes(att_config *c, att_gguf_keys *k) {
+att_status att_gguf_sizes(att_config *c, att_gguf_keys *k) {
   ATT_TRY(att_gguf_key_size(&c->context, k, "context_length", true));
   ATT_TRY(att_gguf_key_size(&c->width, k, "embedding_length", true));
   ATT_TRY(att_gguf_key_size(&c->layers, k, "block_count", true));
@@ -98,7 +98,7 @@ static att_status read_rope(att_config *c, att_gguf_keys *k) {
 }
 
 static att_status read_llama(att_config *c, att_gguf_keys *k) {
-  ATT_TRY(read_sizes(c, k));
+  ATT_TRY(att_gguf_sizes(c, k));
   ATT_TRY(read_rope(c, k));
   c->norm = ATT_NORM_RMS;
   ATT_TRY(att_gguf_key_number(&c->norm_eps, k, "attention.layer_norm_rms_epsilon", true));
@@ -124,7 +124,7 @@ static const char *llama_lacks(const att_config *c) {
 /* ---- gpt2 ---- */
 
 static att_status read_gpt2(att_config *c, att_gguf_keys *k) {
-  ATT_TRY(read_sizes(c, k));
+  ATT_TRY(att_gguf_sizes(c, k));
   if (c->kv_heads != c->heads || c->head_dim * c->heads != c->width)
     return att_fail(ATT_UNSUPPORTED, "%s: GPT-2 with %lld heads of %lld, %lld for keys, width %lld",
                     att_gguf_name(k->file), (long long)c->heads, (long long)c->head_dim,
@@ -146,21 +146,23 @@ static const char *gpt2_lacks(const att_config *c) {
 
 /* ---- the table ---- */
 
-static const att_gguf_family families[] = {
-    {.name = "gpt2", .fused = true, .read = read_gpt2, .lacks = gpt2_lacks},
-    {.name = "llama", .pairs_adjacent = true, .read = read_llama, .lacks = llama_lacks},
-};
+static const att_gguf_family gpt2 = {
+    .name = "gpt2", .fused = true, .read = read_gpt2, .lacks = gpt2_lacks};
+static const att_gguf_family llama = {
+    .name = "llama", .pairs_adjacent = true, .read = read_llama, .lacks = llama_lacks};
+
+static const att_gguf_family *const families[] = {&att_gguf_bert, &gpt2, &llama, &att_gguf_t5};
 
 att_status att_gguf_family_find(const att_gguf_family **out, att_gguf_text name,
                                 const char *where) {
   char label[64], known[128] = "";
   for (size_t i = 0; i < sizeof families / sizeof *families; i++) {
-    if (att_gguf_text_is(name, families[i].name)) {
-      *out = &families[i];
+    if (att_gguf_text_is(name, families[i]->name)) {
+      *out = families[i];
       return ATT_OK;
     }
     snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
-             families[i].name);
+             families[i]->name);
   }
   return att_fail(ATT_UNSUPPORTED,
                   "%s: key \"general.architecture\" is %s; families that attend reads: %s", where,
@@ -174,6 +176,8 @@ const char *att_gguf_slot_name(int *part, const att_gguf_family *family, att_slo
 #undef ATT_GGUF_NAME
   };
   *part = -1;
+  for (int i = 0; i < ATT_GGUF_MOST_OTHERS && family->others[i].stored.name; i++)
+    if (family->others[i].slot == slot) return family->others[i].stored.name;
   if (!family->fused) return names[slot];
   switch (slot) {
   case ATT_SLOT_Q_W:

@@ -8,15 +8,31 @@
 #include "model/gguf_keys.h"
 #include "model/weights.h"
 
+/* A tensor that is called otherwise than usual. */
+typedef struct att_gguf_other {
+  att_slot slot;
+  struct {
+    const char *name;
+  } stored;
+} att_gguf_other;
+
+#define ATT_GGUF_MOST_OTHERS 12
+
 typedef struct att_gguf_family {
   const char *name;
   bool pairs_adjacent; /* the numbers of a rotary pair are neighbours in Wq and Wk */
   bool fused;          /* attn_qkv instead of attn_q, attn_k and attn_v */
+  att_gguf_other others[ATT_GGUF_MOST_OTHERS]; /* up to the first without a name */
   /* Fills all of an initialised configuration but vocab and tied_output. */
   att_status (*read)(att_config *config, att_gguf_keys *keys);
   /* What of a configuration GGUF cannot say of this family; NULL if nothing. */
   const char *(*lacks)(const att_config *config);
 } att_gguf_family;
+
+/* Sizes that every family states. */
+att_status att_gguf_sizes(att_config *config, att_gguf_keys *keys);
+
+extern const att_gguf_family att_gguf_bert, att_gguf_t5;
 
 /* UNSUPPORTED, with the families there are. `where` begins the message. */
 att_status att_gguf_family_find(const att_gguf_family **out, att_gguf_text name, const char *where);

@@ -80,6 +80,21 @@ att_status att_gguf_key_size(int64_t *out, att_gguf_keys *keys, const char *key,
   return ATT_OK;
 }
 
+att_status att_gguf_key_id(int64_t *out, att_gguf_keys *keys, const char *key) {
+  char name[KEY_BYTES];
+  const att_gguf_value *v;
+  int64_t id;
+  ATT_TRY(look_up(&v, name, keys, key, false));
+  if (!v) return ATT_OK;
+  if (v->is_array || !att_gguf_integer(&id, v, 0))
+    return wrong_type(keys->file, name, v, "an integer");
+  if (id < 0 || id > INT32_MAX)
+    return att_fail(ATT_CORRUPT, "%s: key \"%s\" is %lld, not an id", att_gguf_name(keys->file),
+                    name, (long long)id);
+  *out = id;
+  return ATT_OK;
+}
+
 att_status att_gguf_key_number(double *out, att_gguf_keys *keys, const char *key, bool needed) {
   char name[KEY_BYTES];
   const att_gguf_value *v;

@@ -22,6 +22,7 @@ att_status att_gguf_keys_finish(const att_gguf_keys *keys);
 /* Each writes *out only if the key is there; CORRUPT if it is not though
  * `needed`, or is of another type. A size is from 1 to 2^31-1. */
 att_status att_gguf_key_size(int64_t *out, att_gguf_keys *keys, const char *key, bool needed);
+att_status att_gguf_key_id(int64_t *out, att_gguf_keys *keys, const char *key); /* from 0 on */
 att_status att_gguf_key_number(double *out, att_gguf_keys *keys, const char *key, bool needed);
 att_status att_gguf_key_text(att_gguf_text *out, att_gguf_keys *keys, const char *key);
 

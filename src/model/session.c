@@ -72,7 +72,7 @@ static att_status create_attention(att_session *session, att_dtype cache_dtype) 
                                   model->weights.rope_divisors, session->context));
   if (config->position == ATT_POSITION_RELATIVE)
     ATT_TRY(att_distance_rows_create(&session->distance, session->runtime, &model->weights.distance,
-                                     session->context));
+                                     att_cache_describe(session->cache)->capacity));
   att_attention_pass pass = att_session_pass(session, 0, session->chunk);
   att_sdpa_args args;
   att_self_attention_args(&args, &model->weights.layer[0].attention, &pass);

@@ -80,6 +80,18 @@ att_status att_setting_size(int64_t *out, att_settings *settings, const char *ke
   return ATT_OK;
 }
 
+att_status att_setting_id(int64_t *out, att_settings *settings, const char *key) {
+  const att_json_node *node;
+  ATT_TRY(look_up(&node, settings, key, ATT_NULLABLE));
+  if (!node) return ATT_OK;
+  if (node->type != ATT_JSON_NUMBER) return wrong_type(settings, key, "a number");
+  if (!node->is_integer || node->integer < 0 || node->integer > INT32_MAX)
+    return att_fail(ATT_CORRUPT, "%s: \"%s\" is %.17g, not an id", settings->where, key,
+                    node->number);
+  *out = node->integer;
+  return ATT_OK;
+}
+
 att_status att_setting_number(double *out, att_settings *settings, const char *key, att_need need) {
   const att_json_node *node;
   ATT_TRY(look_up(&node, settings, key, need));
@@ -122,15 +134,22 @@ void att_setting_skip(att_settings *settings, const char *key) {
   (void)look_up(&node, settings, key, ATT_NULLABLE);
 }
 
+const char *att_setting_class(const att_settings *settings) {
+  const att_json_node *list = att_json_member(settings->object, "architectures");
+  bool named =
+      list && list->type == ATT_JSON_ARRAY && list->count && list->child->type == ATT_JSON_STRING;
+  return named ? list->child->text : "";
+}
+
 att_status att_setting_activation(att_activation *out, att_settings *settings, const char *key,
                                   att_need need) {
   static const struct {
     const char *name;
     att_activation activation;
-  } known[] = {{"silu", ATT_SILU},          {"swish", ATT_SILU},
-               {"gelu", ATT_GELU},          {"gelu_python", ATT_GELU},
-               {"gelu_new", ATT_GELU_TANH}, {"gelu_pytorch_tanh", ATT_GELU_TANH},
-               {"gelu_fast", ATT_GELU_TANH}};
+  } known[] = {{"silu", ATT_SILU},           {"swish", ATT_SILU},
+               {"gelu", ATT_GELU},           {"gelu_python", ATT_GELU},
+               {"gelu_new", ATT_GELU_TANH},  {"gelu_pytorch_tanh", ATT_GELU_TANH},
+               {"gelu_fast", ATT_GELU_TANH}, {"relu", ATT_RELU}};
   const char *name = NULL;
   ATT_TRY(att_setting_string(&name, settings, key, need));
   if (!name) return ATT_OK;

@@ -36,6 +36,8 @@ typedef enum att_need {
 /* Each writes *out only if there is a value. Numbers are rounded to f32, the
  * type in which other formats keep them. */
 att_status att_setting_size(int64_t *out, att_settings *settings, const char *key, att_need need);
+/* The same from 0 on, as ids are. */
+att_status att_setting_id(int64_t *out, att_settings *settings, const char *key);
 att_status att_setting_number(double *out, att_settings *settings, const char *key, att_need need);
 att_status att_setting_bool(bool *out, att_settings *settings, const char *key, att_need need);
 att_status att_setting_string(const char **out, att_settings *settings, const char *key,
@@ -45,6 +47,9 @@ att_status att_setting_object(const att_json_node **out, att_settings *settings,
 
 /* Marks a setting as known without reading it. */
 void att_setting_skip(att_settings *settings, const char *key);
+
+/* The first entry of "architectures", or "". */
+const char *att_setting_class(const att_settings *settings);
 
 /* "silu", "gelu_new" …; UNSUPPORTED with the name otherwise. */
 att_status att_setting_activation(att_activation *out, att_settings *settings, const char *key,

@@ -32,8 +32,8 @@ att_status att_distance_rows_create(att_distance_rows *out, const att_runtime *r
                                     const att_distance *distance, int64_t length);
 void att_distance_rows_release(att_distance_rows *rows, const att_runtime *runtime);
 
-/* [1,heads,queries,keys]: query i at `position` + i, key j at j. All positions lie
- * within the length. */
+/* [1,heads,queries,keys]: query i at `position` + i, key j at j, for the first `keys`
+ * positions. All lie within the length. */
 att_view att_distance_view(const att_distance_rows *rows, int64_t position, int64_t queries,
                            int64_t keys);
 

@@ -38,7 +38,7 @@ void att_self_attention_args(att_sdpa_args *out, const att_self_attention *layer
     over_texts(out, layer, pass);
   if (pass->distance)
     out->bias = att_distance_view(pass->distance, pass->position, pass->rows,
-                                  pass->cache ? pass->position + pass->rows : pass->rows);
+                                  pass->cache ? pass->distance->length : pass->rows);
 }
 
 /* q, k and v of the pass: projected, turned, shown to the tap. */

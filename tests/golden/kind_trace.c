@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "models.h"
+#include "trace.h"
 
-#define HIDDEN 1e-4 /* float32 against float64, of values of order one */
+#define HIDDEN GOLDEN_HIDDEN
 #define WEIGHTS 2e-5
 
 static const struct trace_row {
@@ -29,61 +29,92 @@ static const struct trace_row {
     {"mid", "hook_resid_mid", false, HIDDEN},
     {"mlp_out", "hook_mlp_out", false, HIDDEN},
     {"out", "hook_resid_post", false, HIDDEN},
+    {"cross.attn_in", "ln_cross.hook_normalized", false, HIDDEN},
+    {"cross.q", "cross_attn.hook_q", true, HIDDEN},
+    {"cross.k", "cross_attn.hook_k", true, HIDDEN},
+    {"cross.v", "cross_attn.hook_v", true, HIDDEN},
+    {"cross.scores", "cross_attn.hook_attn_scores", false, HIDDEN},
+    {"cross.weights", "cross_attn.hook_pattern", false, WEIGHTS},
+    {"cross.head_out", "cross_attn.hook_z", true, HIDDEN},
+    {"cross.attn_out", "hook_cross_attn_out", false, HIDDEN},
+    {"cross.out", "hook_resid_mid_cross", false, HIDDEN},
 };
 
-/* "block.3.q" → "blocks.3.attn.hook_rot_q"; NULL if there is no such site. */
+/* "block.3.q" → "blocks.3.attn.hook_rot_q", "decoder.block.3.q" →
+ * "decoder.3.attn.hook_rot_q"; NULL if there is no such site. */
 static const struct trace_row *find_site(char site[128], const char *name) {
-  static const struct trace_row embed = {"embed", NULL, false, HIDDEN};
-  if (strcmp(name, "embed") == 0 || strcmp(name, "final_norm") == 0) {
-    bool last = name[0] == 'f';
-    strcpy(site, last ? "ln_final.hook_normalized" : "blocks.0.hook_resid_pre");
-    return &embed;
+  static const struct trace_row plain = {"embed", NULL, false, HIDDEN};
+  char stack[16] = "blocks";
+  if (strncmp(name, "encoder.", 8) == 0 || strncmp(name, "decoder.", 8) == 0) {
+    snprintf(stack, sizeof stack, "%.7s", name);
+    name += 8;
+  }
+  if (strcmp(name, "final_norm") == 0) {
+    bool alone = strcmp(stack, "blocks") == 0;
+    snprintf(site, 128, "%s%sln_final.hook_normalized", alone ? "" : stack, alone ? "" : ".");
+    return &plain;
+  }
+  if (strcmp(name, "embed") == 0) {
+    snprintf(site, 128, "%s.0.hook_resid_pre", stack);
+    return &plain;
   }
   int block, end = 0;
   if (sscanf(name, "block.%d.%n", &block, &end) != 1 || end == 0) return NULL;
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     if (strcmp(rows[i].golden, name + end) != 0) continue;
-    snprintf(site, 128, "blocks.%d.%s", block, rows[i].site);
+    snprintf(site, 128, "%s.%d.%s", stack, block, rows[i].site);
     return &rows[i];
   }
   return NULL;
 }
 
 /* A copy of a site's rows, each number times `factor`. */
-static att_view times(golden_case *c, att_view view, float factor) {
+att_view golden_times(golden_case *c, att_view view, float factor) {
   view = golden_as(c, view, ATT_F32);
   float *numbers = view.data;
   for (int64_t i = 0; i < att_view_count(&view); i++) numbers[i] *= factor;
   return view;
 }
 
-/* `folded`: the queries of block i have the factor 1/(i+1) of the scores. */
-static void expect_site(golden_case *c, const att_capture *capture, const char *name, bool folded) {
+bool golden_site_get(golden_trace_site *out, golden_case *c, const att_capture *capture,
+                     const char *name) {
   char site[128];
   const struct trace_row *row = find_site(site, name);
   if (!row) {
     golden_fail(c->g, "%s: no site is known for it", name);
-    return;
+    return false;
   }
-  att_view got;
-  if (!golden_ok(c->g, att_capture_get(&got, capture, site), site)) return;
-  if (row->heads) got = att_view_transpose(got, 0, 1);
-  if (folded && strcmp(row->golden, "q") == 0)
-    got = times(c, got, strtof(name + strlen("block."), NULL) + 1);
-  golden_expect(c, name, got, golden_view(c, name), row->tolerance);
-  if (strcmp(row->golden, "weights") == 0) golden_expect_zeros(c, name, got, golden_view(c, name));
+  if (!golden_ok(c->g, att_capture_get(&out->got, capture, site), site)) return false;
+  if (row->heads) out->got = att_view_transpose(out->got, 0, 1);
+  out->tolerance = row->tolerance;
+  out->heads_first = row->heads || strstr(row->golden, "scores") || strstr(row->golden, "weights");
+  out->pairs = out->heads_first && !row->heads;
+  out->zeros = strstr(row->golden, "weights") != NULL;
+  return true;
+}
+
+/* `folded`: the queries of block i have the factor 1/(i+1) of the scores. */
+static void expect_site(golden_case *c, const att_capture *capture, const char *name, bool folded) {
+  golden_trace_site site;
+  if (!golden_site_get(&site, c, capture, name)) return;
+  size_t end = strlen(name);
+  if (folded && end > 2 && strcmp(name + end - 2, ".q") == 0)
+    site.got = golden_times(c, site.got, strtof(name + strlen("block."), NULL) + 1);
+  golden_expect(c, name, site.got, golden_view(c, name), site.tolerance);
+  if (site.zeros) golden_expect_zeros(c, name, site.got, golden_view(c, name));
 }
 
 static bool is_input(const char *name) {
-  return strcmp(name, "input_ids") == 0 || strcmp(name, "position_ids") == 0 ||
-         strcmp(name, "attention_mask") == 0 || strcmp(name, "token_type_ids") == 0 ||
-         strcmp(name, "logits") == 0;
+  return strcmp(name, "input_ids") == 0 || strcmp(name, "logits") == 0;
 }
 
-static int32_t *token_ids(golden_case *c, int64_t *n) {
-  att_view view = golden_view(c, "input_ids");
-  int64_t *wide = golden_integers(c, "input_ids");
-  if (!wide) return NULL;
+int32_t *golden_trace_ids(golden_case *c, const char *name, int64_t *n) {
+  att_view view = golden_view(c, name);
+  int64_t *wide = golden_integers(c, name);
+  if (!wide) {
+    golden_fail(c->g, "no %s", name);
+    return NULL;
+  }
   *n = att_view_count(&view);
   int32_t *ids = golden_alloc(c, *n, sizeof *ids);
   for (int64_t i = 0; i < *n; i++) ids[i] = (int32_t)wide[i];
@@ -93,11 +124,8 @@ static int32_t *token_ids(golden_case *c, int64_t *n) {
 static void compare(golden_case *c, const golden_timeline *timeline, att_capture *capture,
                     bool folded) {
   int64_t n = 0;
-  int32_t *ids = token_ids(c, &n);
-  if (!ids) {
-    golden_fail(c->g, "no input_ids");
-    return;
-  }
+  int32_t *ids = golden_trace_ids(c, "input_ids", &n);
+  if (!ids) return;
   const att_model_info *info = att_model_describe(timeline->model);
   att_view logits = golden_new(c, ATT_F32, 2, (int64_t[]){n, info->vocab});
   if (!golden_feed(c->g, timeline->session, ids, n, logits)) return;
@@ -109,13 +137,23 @@ static void compare(golden_case *c, const golden_timeline *timeline, att_capture
   }
 }
 
+/* By the way that the model reads. */
+static void compare_any(golden_case *c, const golden_timeline *timeline, att_capture *capture,
+                        const char *model) {
+  switch (att_model_describe(timeline->model)->kind) {
+  case ATT_MODEL_DECODER: compare(c, timeline, capture, golden_scale_is_folded(c->g, model)); break;
+  case ATT_MODEL_ENCODER: golden_trace_encoder(c, timeline, capture, model); break;
+  case ATT_MODEL_ENCODER_DECODER: golden_trace_two(c, timeline, capture, model); break;
+  }
+}
+
 static void run(golden_case *c, const char *model) {
   if (!golden_begin(c->g, c->path, golden_model_label(model))) return;
   golden_timeline timeline;
   if (golden_timeline_open(&timeline, c->g, model, false)) {
     att_capture *capture = NULL;
     if (golden_ok(c->g, att_capture_create(&capture, timeline.session, "*", 0, 0), "capture"))
-      compare(c, &timeline, capture, golden_scale_is_folded(c->g, model));
+      compare_any(c, &timeline, capture, model);
     att_capture_free(capture);
     golden_timeline_close(&timeline);
   }
@@ -148,7 +186,7 @@ static void run_dequant(golden_case *c, const char *tensor, const char *model) {
     golden_skip(c->g, "trace file of a dequant_logits tensor is absent");
   } else if (golden_timeline_open(&timeline, c->g, model, false)) {
     int64_t n = 0, vocab = att_model_describe(timeline.model)->vocab;
-    int32_t *ids = token_ids(&trace, &n);
+    int32_t *ids = golden_trace_ids(&trace, "input_ids", &n);
     att_view logits = golden_new(c, ATT_F32, 2, (int64_t[]){n, vocab});
     if (ids && golden_feed(c->g, timeline.session, ids, n, logits))
       golden_expect(c, tensor, att_view_select(logits, 0, n - 1), golden_view(c, tensor), HIDDEN);

@@ -65,37 +65,61 @@ bool golden_is_rounded(const char *path) {
   return ends_with(path, ".gguf") && !strstr(base_name(path), "F32");
 }
 
-typedef bool test_fn(const att_json_node *root);
+typedef int64_t ask_fn(const att_json_node *root);
 
-/* Whether the config.json beside a .gguf passes a test. */
-static bool config_beside(golden *g, const char *path, test_fn *test) {
+/* What the config.json of a folder or beside a .gguf answers; 0 without one. */
+static int64_t ask_config(golden *g, const char *path, ask_fn *ask) {
   char config[GOLDEN_PATH];
-  int folder = (int)(base_name(path) - path);
-  if (!ends_with(path, ".gguf") ||
-      snprintf(config, sizeof config, "%.*sconfig.json", folder, path) >= GOLDEN_PATH)
-    return false;
+  int folder = ends_with(path, ".gguf") ? (int)(base_name(path) - path) : (int)strlen(path);
+  if (snprintf(config, sizeof config, "%.*s/config.json", folder, path) >= GOLDEN_PATH) return 0;
   golden_case c = {.g = g, .path = config};
   size_t bytes = 0;
   char *text = golden_slurp(&c, config, &bytes);
   att_json *json;
-  bool passed = false;
+  int64_t answer = 0;
   if (text && att_json_parse(&json, g->runtime, text, bytes, config) == ATT_OK) {
-    passed = test(att_json_root(json));
+    answer = ask(att_json_root(json));
     att_json_free(json);
   }
   golden_case_free(&c);
-  return passed;
+  return answer;
 }
 
-static bool is_mistral_with_window(const att_json_node *root) {
+/* Whether the config.json beside a .gguf says so. */
+static bool config_beside(golden *g, const char *path, ask_fn *ask) {
+  return ends_with(path, ".gguf") && ask_config(g, path, ask);
+}
+
+static int64_t is_mistral_with_window(const att_json_node *root) {
   const char *type = golden_member_text(root, "model_type");
   const att_json_node *window = att_json_member(root, "sliding_window");
   return type && strcmp(type, "mistral") == 0 && window && window->type == ATT_JSON_NUMBER;
 }
 
-static bool scales_by_layer(const att_json_node *root) {
+static int64_t scales_by_layer(const att_json_node *root) {
   const att_json_node *scales = att_json_member(root, "scale_attn_by_inverse_layer_idx");
   return scales && scales->type == ATT_JSON_BOOL && scales->truth;
+}
+
+static int64_t is_tied_t5(const att_json_node *root) {
+  const char *type = golden_member_text(root, "model_type");
+  const att_json_node *tied = att_json_member(root, "tie_word_embeddings");
+  return type && strcmp(type, "t5") == 0 && tied && tied->type == ATT_JSON_BOOL && tied->truth;
+}
+
+static int64_t first_position(const att_json_node *root) {
+  const char *type = golden_member_text(root, "model_type");
+  const att_json_node *padding = att_json_member(root, "pad_token_id");
+  if (!type || strcmp(type, "roberta") != 0) return 0;
+  return padding && padding->type == ATT_JSON_NUMBER ? padding->integer + 1 : 2;
+}
+
+bool golden_factor_is_folded(golden *g, const char *path) {
+  return config_beside(g, path, is_tied_t5);
+}
+
+int64_t golden_first_position(golden *g, const char *path) {
+  return ask_config(g, path, first_position);
 }
 
 bool golden_window_is_lost(golden *g, const char *path) {

@@ -29,6 +29,13 @@ bool golden_window_is_lost(golden *g, const char *path);
 /* the scale 1/(layer+1) of scores, which is in the query weights then. */
 bool golden_scale_is_folded(golden *g, const char *path);
 
+/* d_model^-0.5 of T5's logits, which is in the last norm then. */
+bool golden_factor_is_folded(golden *g, const char *path);
+
+/* Where positions of the expected files begin: RoBERTa counts them behind the id of
+ * its padding token. Read from config.json, in the folder or beside a .gguf. */
+int64_t golden_first_position(golden *g, const char *path);
+
 /* Opens model and session with the runner's block and span. Where the library
  * cannot, the run is marked and false comes back. */
 typedef struct golden_timeline {

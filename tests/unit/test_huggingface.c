@@ -294,7 +294,7 @@ static void test_absent_null_and_value_are_three_things(void **state) {
       {"\"hidden_size\": 40", "\"hidden_size\": null", ATT_CORRUPT, "must not be null"},
       {"\"hidden_size\": 40", "\"hidden_size\": 40.5", ATT_CORRUPT, "40.5"},
       {"\"hidden_size\": 40", "\"hidden_size\": \"40\"", ATT_CORRUPT, "not a number"},
-      {"\"rms_norm_eps\": 1e-5", "\"hidden_act\": \"relu\"", ATT_UNSUPPORTED, "relu"},
+      {"\"rms_norm_eps\": 1e-5", "\"hidden_act\": \"mish\"", ATT_UNSUPPORTED, "mish"},
       {"\"rms_norm_eps\": 1e-5", "\"hidden_act\": \"gelu\"", ATT_OK, NULL},
       {"\"rms_norm_eps\": 1e-5", "\"sliding_window\": 128", ATT_UNSUPPORTED, "sliding_window"},
       {"\"rms_norm_eps\": 1e-5", "\"sliding_window\": null", ATT_OK, NULL},
