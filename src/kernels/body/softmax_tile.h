@@ -1,8 +1,25 @@
 /* One block of online softmax for several rows: lanes are keys.
  *
- * Sixteen rows go through three passes: scores and their largest, then the
- * rescaling factors of all sixteen rows in one vector, then exponentials and
- * their sum. The order of every sum is that of ref/softmax_tile.h. */
+ * Sixteen rows go through three passes: scores and their largest, then maxima
+ * and rescaling factors of all sixteen rows in one vector, then exponentials and
+ * their sums. What is left to add or compare inside a row is turned so that rows
+ * become lanes. The order of every sum is that of ref/softmax_tile.h. */
+
+/* Lane i: the largest lane of rows[i]. */
+V_INLINE vf body_max_rows(vf rows[VN]) {
+  v_transpose16(rows);
+  for (int half = VN / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) rows[i] = v_max(rows[i], rows[i + half]);
+  return rows[0];
+}
+
+/* Lane i: tree16 of rows[i]. */
+V_INLINE vf body_tree_rows(vf rows[VN]) {
+  v_transpose16(rows);
+  for (int half = VN / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++) rows[i] = v_add(rows[i], rows[i + half]);
+  return rows[0];
+}
 
 V_INLINE vf body_alibi(vf x, const att_softmax_tile *t, int64_t r, int64_t c) {
   int64_t relative = t->position[r] - (t->first_key + c);
@@ -23,19 +40,24 @@ V_INLINE vf body_bias(vf x, const att_softmax_tile *t, int64_t r, int64_t c, int
   return v_select(v_eq(bias, hidden), hidden, v_add(x, bias)); /* even if x is NaN */
 }
 
+/* Lanes low <= i < high. */
+V_INLINE vm body_between(int64_t low, int64_t high) {
+  return vm_and(vm_not(vi_lt(vi_iota(), vi_set1((int32_t)low))),
+                vi_lt(vi_iota(), vi_set1((int32_t)high)));
+}
+
 /* Which of the 16 columns from c on row r sees. */
 V_INLINE vm body_visible(const att_softmax_tile *t, int64_t r, int64_t c, int n) {
   int64_t low = t->low ? t->low[r] - c : 0, high = t->low ? t->high[r] - c : n;
   if (high > n) high = n;
-  vm inside = vm_and(vm_not(vi_lt(vi_iota(), vi_set1((int32_t)low))),
-                     vi_lt(vi_iota(), vi_set1((int32_t)high)));
+  vm inside = body_between(low, high);
   if (t->visible) inside = vm_and(inside, vm_load_bytes(t->visible + r * t->visible_row + c, n));
   return inside;
 }
 
-/* Final scores of row r in place; true if a key is live. `extras` is a constant
- * at each call. */
-V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, const bool extras) {
+/* Final scores of row r in place; gives back their largest, lane by lane.
+ * `extras` is a constant at each call. */
+V_INLINE vf body_scores(const att_softmax_tile *t, int64_t r, const bool extras) {
   float *s = t->s + r * t->s_row;
   vf hidden = v_set1(-INFINITY), scale = v_set1(t->scale), top = hidden;
   for (int64_t c = 0; c < t->cols; c += VN) {
@@ -53,82 +75,125 @@ V_INLINE bool body_scores(const att_softmax_tile *t, int64_t r, float *largest, 
     top = v_max(top, x);
     v_store(s + c, x);
   }
-  *largest = v_max16(top);
-  if (*largest != -INFINITY) return true;
-  for (int64_t c = 0; c < t->cols; c++) /* all hidden, or NaN that a max never picks */
-    if (s[c] != -INFINITY) return true;
-  return false;
+  return top;
 }
 
-/* The same where nothing is hidden and scale > 0: multiplying and rounding keep
- * the order, so the largest product gives the largest score, and the scale can
- * wait until the exponentials. */
-V_INLINE bool body_largest(const att_softmax_tile *t, int64_t r, float *largest) {
-  const float *s = t->s + r * t->s_row;
-  vf top = v_load(s);
-  top = v_max(v_set1(-INFINITY), top);
-  for (int64_t c = VN; c < t->cols; c += VN) top = v_max(top, v_load(s + c));
-  *largest = t->scale * v_max16(top);
-  if (*largest != -INFINITY) return true;
-  for (int64_t c = 0; c < t->cols; c++) /* NaN, or products of -inf */
-    if (s[c] != -INFINITY) return true;
-  return false;
+/* Columns first … end-1 that row r sees, if only an interval hides any. */
+V_INLINE int64_t body_interval(const att_softmax_tile *t, int64_t r, int64_t *first) {
+  *first = t->low ? t->low[r] : 0;
+  return t->low && t->high[r] < t->cols ? t->high[r] : t->cols;
 }
 
-/* Exponentials of row r in place, their sum into l. Columns past `cols` become
- * zeros: they hold -inf after a masked pass. */
-V_INLINE void body_exponentials(const att_softmax_tile *t, int64_t r, float new_max, float factor,
-                                const bool scaled, const bool mark) {
+/* The vector at column c, across an end of the interval: hidden lanes -inf. */
+V_INLINE vf body_edge(float *s, int64_t c, int64_t first, int64_t end) {
+  vf x = v_select(body_between(first - c, end - c), v_load(s + c), v_set1(-INFINITY));
+  v_store(s + c, x);
+  return x;
+}
+
+/* The largest products of row r, where an interval alone hides keys and scale >
+ * 0: multiplying and rounding keep the order, so the scale can wait until the
+ * exponentials. */
+V_INLINE vf body_products(const att_softmax_tile *t, int64_t r) {
   float *s = t->s + r * t->s_row;
-  vf m = v_set1(new_max), sum = v_set1(0.0f), scale = v_set1(t->scale);
-  vf hidden = v_set1(-INFINITY), zero = v_set1(-0.0f);
-  for (int64_t c = 0; c < t->cols; c += VN) {
-    vf x = v_load(s + c);
-    if (!scaled) x = v_mul(scale, x);
-    vf e = v_exp_le88(v_sub(x, m));
-    if (mark) e = v_select(v_eq(x, hidden), zero, e);
-    sum = v_add(sum, e);
-    v_store(s + c, e);
-  }
-  vf l = v_fma(v_set1(t->l[r]), v_set1(factor), v_set1(v_tree16(sum)));
-  t->l[r] = v_first(l);
-  t->m[r] = new_max;
-  if (t->keep)
-    for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] * t->keep[r * t->keep_row + c];
+  vf top = v_set1(-INFINITY);
+  int64_t first, end = body_interval(t, r, &first), c = first & -VN;
+  if (first >= end) return top;
+  if (c < first) top = v_max(top, body_edge(s, c, first, end)), c += VN;
+  for (; c + VN <= end; c += VN) top = v_max(top, v_load(s + c));
+  if (c < end) top = v_max(top, body_edge(s, c, first, end));
+  return top;
 }
 
+/* n vectors of scores become exponentials, which are added to the sum in order. */
+V_INLINE vf body_exponential_group(float *s, vf sum, vf scale, vf m, const int n, const bool scaled,
+                                   const bool mark) {
+  vf x[V_CHAINS], e[V_CHAINS], hidden = v_set1(-INFINITY), zero = v_set1(-0.0f);
+  for (int i = 0; i < n; i++) {
+    x[i] = v_load(s + i * VN);
+    if (!scaled) x[i] = v_mul(scale, x[i]);
+    e[i] = v_sub(x[i], m);
+  }
+  v_exp_le88_each(e, n);
+  for (int i = 0; i < n; i++) {
+    if (mark) e[i] = v_select(v_eq(x[i], hidden), zero, e[i]);
+    sum = v_add(sum, e[i]);
+    v_store(s + i * VN, e[i]);
+  }
+  return sum;
+}
+
+/* Exponentials of columns first … end-1 of row r in place; their sums, lane by
+ * lane. */
+V_INLINE vf body_exponentials(const att_softmax_tile *t, int64_t r, float max, int64_t first,
+                              int64_t end, const bool scaled, const bool mark) {
+  float *s = t->s + r * t->s_row;
+  vf m = v_set1(max), sum = v_set1(0.0f), scale = v_set1(t->scale);
+  int64_t c = first;
+  for (; c + V_CHAINS * VN <= end; c += V_CHAINS * VN)
+    sum = body_exponential_group(s + c, sum, scale, m, V_CHAINS, scaled, mark);
+  for (; c < end; c += VN) sum = body_exponential_group(s + c, sum, scale, m, 1, scaled, mark);
+  return sum;
+}
+
+V_INLINE void body_fill(float *s, int64_t first, int64_t end, float x) {
+  for (int64_t c = first; c < end; c += VN) v_store(s + c, v_set1(x));
+}
+
+/* One row's exponentials by the way its scores were made. Columns that it does
+ * not see, and those past `cols`, become zeros. */
+V_INLINE vf body_row_sums(const att_softmax_tile *t, int64_t r, float max, bool scaled) {
+  float *s = t->s + r * t->s_row;
+  if (t->mark_hidden) return body_exponentials(t, r, max, 0, t->cols, true, true);
+  if (scaled) return body_exponentials(t, r, max, 0, t->cols, true, false);
+  int64_t first, end = body_interval(t, r, &first);
+  first &= -VN;
+  body_fill(s, 0, first, 0.0f);
+  body_fill(s, (end + VN - 1) & -VN, t->cols, 0.0f);
+  return body_exponentials(t, r, max, first, end, false, false);
+}
+
+/* Does row r have a score that is not -inf? A NaN is one, but no maximum. */
+static bool body_is_live(const att_softmax_tile *t, int64_t r, bool scaled) {
+  const float *s = t->s + r * t->s_row;
+  int64_t first = 0, end = scaled ? t->cols : body_interval(t, r, &first);
+  for (int64_t c = first; c < end; c++)
+    if (s[c] != -INFINITY) return true;
+  return false;
+}
+
+/* Up to 16 rows. Lane i of a vector without index belongs to row first + i. */
 static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows) {
-  float old_max[VN] = {0}, new_max[VN] = {0};
-  bool live[VN], extras = t->softcap < INFINITY || t->bias || t->slope;
-  bool masked = t->low || t->visible || t->cols % VN;
-  bool scaled = extras || masked || !(t->scale > 0.0f);
+  vf lanes[VN];
+  float maxima[VN];
+  bool extras = t->softcap < INFINITY || t->bias || t->slope;
+  bool scaled = extras || t->visible || t->mark_hidden || !(t->scale > 0.0f);
+  for (int i = 0; i < rows; i++)
+    lanes[i] = extras   ? body_scores(t, first + i, true)
+               : scaled ? body_scores(t, first + i, false)
+                        : body_products(t, first + i);
+  for (int i = rows; i < VN; i++) lanes[i] = v_set1(0.0f);
+  vf largest = body_max_rows(lanes), none = v_set1(-INFINITY);
+  if (!scaled) largest = v_mul(v_set1(t->scale), largest);
+  vf old = v_load_n(t->m + first, rows), max = v_max(old, largest);
+  vf factor = v_select(v_eq(old, none), v_set1(1.0f), v_exp(v_sub(old, max)));
+  bool doubtful = vm_any(v_eq(largest, none));
+  v_store(maxima, max);
   for (int i = 0; i < rows; i++) {
     int64_t r = first + i;
-    float largest;
-    live[i] = extras   ? body_scores(t, r, &largest, true)
-              : scaled ? body_scores(t, r, &largest, false)
-                       : body_largest(t, r, &largest);
-    old_max[i] = t->m[r];
-    new_max[i] = old_max[i] < largest ? largest : old_max[i];
+    if (doubtful && !body_is_live(t, r, scaled)) {
+      body_fill(t->s + r * t->s_row, 0, t->cols, t->mark_hidden ? -0.0f : 0.0f);
+      lanes[i] = v_set1(0.0f);
+      continue;
+    }
+    lanes[i] = body_row_sums(t, r, maxima[i], scaled);
+    if (t->keep)
+      for (int64_t c = 0; c < t->cols; c++) t->s[r * t->s_row + c] *= t->keep[r * t->keep_row + c];
   }
-  vf old = v_load(old_max);
-  vf factor = v_exp(v_sub(old, v_load(new_max)));
-  factor = v_select(v_eq(old, v_set1(-INFINITY)), v_set1(1.0f), factor);
-  float factors[VN];
-  v_store(factors, factor);
-  for (int i = 0; i < rows; i++) {
-    int64_t r = first + i;
-    t->factor[r] = live[i] ? factors[i] : 1.0f;
-    if (!live[i])
-      for (int64_t c = 0; c < t->cols; c += VN)
-        v_store(t->s + r * t->s_row + c, v_set1(t->mark_hidden ? -0.0f : 0.0f));
-    else if (t->mark_hidden)
-      body_exponentials(t, r, new_max[i], factors[i], scaled, true);
-    else if (scaled)
-      body_exponentials(t, r, new_max[i], factors[i], true, false);
-    else
-      body_exponentials(t, r, new_max[i], factors[i], false, false);
-  }
+  vf l = v_fma(v_load_n(t->l + first, rows), factor, body_tree_rows(lanes));
+  v_store_n(t->l + first, l, rows);
+  v_store_n(t->m + first, max, rows);
+  v_store_n(t->factor + first, factor, rows);
 }
 
 static void body_softmax_tile(const att_softmax_tile *t) {

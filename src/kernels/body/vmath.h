@@ -14,10 +14,26 @@
 
 #include <math.h> /* INFINITY, NAN */
 
+#ifndef V_INLINE
+#define V_INLINE static inline __attribute__((always_inline))
+#endif
+
+/* Vectors whose exponentials are worth computing side by side; a target with
+ * registers for more says so. */
+#ifndef V_CHAINS
+#define V_CHAINS 1
+#endif
+
 /* ln 2 = V_LN2_HI + V_LN2_LO. The high part has 16 bits: n * V_LN2_HI is exact
  * for |n| < 256, so x - n ln 2 loses nothing in either class. */
 #define V_LN2_HI 0x1.62e4p-1f
 #define V_LN2_LO 0x1.7f7d1cp-20f
+
+/* p = p r + q for n <= V_CHAINS vectors: steps of independent chains side by
+ * side, since one chain's latency leaves most of the machine idle. */
+V_INLINE void v_horner_each(vf *p, const vf *r, float q, const int n) {
+  for (int i = 0; i < n; i++) p[i] = v_fma(p[i], r[i], v_set1(q));
+}
 
 /* e^r for e^x = 2^n e^r, n = round(x / ln 2), |r| <= ln(2)/2.
  *
@@ -25,20 +41,28 @@
  * *shifted; 127 more make it the exponent field of 2^n. Where x is out of range
  * (or infinite) both results mean nothing and the callers replace them.
  * e^r = 1 + r + r^2 Q(r), error of the fit 2^-28.3. */
-static inline vf v_exp_reduced(vf x, vi *shifted) {
+V_INLINE void v_exp_reduced_each(vf *p, vi *shifted, const vf *x, const int n) {
   const vf shift = v_set1(0x1.8p23f + 127);
-  vf t = v_fma(x, v_set1(0x1.715476p+0f), shift);
-  vf n = v_sub(t, shift);
-  vf r = v_fma(n, v_set1(-V_LN2_HI), x);
-  r = v_fma(n, v_set1(-V_LN2_LO), r);
-  vf p = v_set1(0x1.6a504ap-10f);
-  p = v_fma(p, r, v_set1(0x1.123974p-7f));
-  p = v_fma(p, r, v_set1(0x1.5558acp-5f));
-  p = v_fma(p, r, v_set1(0x1.555492p-3f));
-  p = v_fma(p, r, v_set1(0x1.fffffcp-2f));
-  p = v_fma(p, r, v_set1(1));
-  p = v_fma(p, r, v_set1(1));
-  *shifted = v_bits(t);
+  vf r[V_CHAINS];
+  for (int i = 0; i < n; i++) {
+    vf t = v_fma(x[i], v_set1(0x1.715476p+0f), shift);
+    shifted[i] = v_bits(t);
+    p[i] = v_sub(t, shift);
+  }
+  for (int i = 0; i < n; i++) r[i] = v_fma(p[i], v_set1(-V_LN2_HI), x[i]);
+  for (int i = 0; i < n; i++) r[i] = v_fma(p[i], v_set1(-V_LN2_LO), r[i]);
+  for (int i = 0; i < n; i++) p[i] = v_set1(0x1.6a504ap-10f);
+  v_horner_each(p, r, 0x1.123974p-7f, n);
+  v_horner_each(p, r, 0x1.5558acp-5f, n);
+  v_horner_each(p, r, 0x1.555492p-3f, n);
+  v_horner_each(p, r, 0x1.fffffcp-2f, n);
+  v_horner_each(p, r, 1.0f, n);
+  v_horner_each(p, r, 1.0f, n);
+}
+
+static inline vf v_exp_reduced(vf x, vi *shifted) {
+  vf p;
+  v_exp_reduced_each(&p, shifted, &x, 1);
   return p;
 }
 
@@ -47,11 +71,21 @@ static inline vf v_exp_reduced(vf x, vi *shifted) {
 
 /* e^x for x <= 88 and NaN: the exponential of softmax, a few instructions less
  * than v_exp and the same bits. The product keeps a NaN. */
+V_INLINE void v_exp_le88_each(vf *x, const int n) {
+  vi shifted[V_CHAINS];
+  vf p[V_CHAINS];
+  vm not_low[V_CHAINS];
+  for (int i = 0; i < n; i++) not_low[i] = v_not_lt(x[i], v_set1(V_EXP_LOWEST));
+  v_exp_reduced_each(p, shifted, x, n);
+  for (int i = 0; i < n; i++) {
+    vf y = v_mul(p[i], v_float(vi_shl(shifted[i], 23)));
+    x[i] = v_keep(not_low[i], y);
+  }
+}
+
 static inline vf v_exp_le88(vf x) {
-  vi shifted;
-  vf p = v_exp_reduced(x, &shifted);
-  vf y = v_mul(p, v_float(vi_shl(shifted, 23)));
-  return v_select(v_lt(x, v_set1(V_EXP_LOWEST)), v_set1(0), y);
+  v_exp_le88_each(&x, 1);
+  return x;
 }
 
 /* e^x: +0 where it would be below 2^-126, +inf where it would round above the

@@ -85,12 +85,17 @@ static inline vf v_round(vf x) {
 static inline vf v_select(vm m, vf x, vf y) {
   return V2(vf, _mm256_blendv_ps(y.a, x.a, m.a), _mm256_blendv_ps(y.b, x.b, m.b));
 }
+/* x where m, else +0. */
+static inline vf v_keep(vm m, vf x) {
+  return V2(vf, _mm256_and_ps(m.a, x.a), _mm256_and_ps(m.b, x.b));
+}
 #define V2_CMP(name, how)                                                                          \
   static inline vm name(vf x, vf y) {                                                              \
     return V2(vm, _mm256_cmp_ps(x.a, y.a, how), _mm256_cmp_ps(x.b, y.b, how));                     \
   }
 V2_CMP(v_lt, _CMP_LT_OQ)
 V2_CMP(v_le, _CMP_LE_OQ)
+V2_CMP(v_not_lt, _CMP_NLT_UQ)
 V2_CMP(v_eq, _CMP_EQ_OQ)
 V2_CMP(v_ne, _CMP_NEQ_UQ)
 #undef V2_CMP

@@ -11,6 +11,7 @@
  * broadcast operand: 26 of 32 registers. */
 #define V_TILE_ROWS 12
 #define V_TILE_PANELS 2
+#define V_CHAINS 4
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -45,8 +46,10 @@ static inline vf v_copysign(vf a, vf b) {
 static inline vf v_round(vf a) {
   return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+static inline vf v_keep(vm m, vf a) { return _mm512_maskz_mov_ps(m, a); }
 static inline vf v_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
 static inline vm v_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
+static inline vm v_not_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NLT_UQ); }
 static inline vm v_le(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LE_OQ); }
 static inline vm v_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 static inline vm v_ne(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_NEQ_UQ); }

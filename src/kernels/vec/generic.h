@@ -60,6 +60,7 @@ static inline vf v_sqrt(vf a) {
 
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_le(vf a, vf b) { return a <= b; }
+static inline vm v_not_lt(vf a, vf b) { return ~(a < b); }
 static inline vm v_eq(vf a, vf b) { return a == b; }
 static inline vm v_ne(vf a, vf b) { return a != b; }
 static inline vm vm_and(vm a, vm b) { return a & b; }
@@ -83,6 +84,7 @@ static inline vm vi_lt(vi a, vi b) { return a < b; }
 static inline vm vi_eq(vi a, vi b) { return a == b; }
 
 static inline vf v_select(vm m, vf a, vf b) { return v_float(vi_select(m, v_bits(a), v_bits(b))); }
+static inline vf v_keep(vm m, vf a) { return v_float(v_bits(a) & m); }
 static inline vf v_max(vf a, vf b) { return v_select(a < b, b, a); }
 static inline vf v_min(vf a, vf b) { return v_select(b < a, b, a); }
 static inline vf v_abs(vf a) { return v_float(v_bits(a) & vi_set1(INT32_MAX)); }

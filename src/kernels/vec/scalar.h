@@ -53,6 +53,7 @@ static inline vf v_min(vf a, vf b) { return b < a ? b : a; }
 /* Comparisons are false for NaN, except v_ne. */
 static inline vm v_lt(vf a, vf b) { return a < b; }
 static inline vm v_le(vf a, vf b) { return a <= b; }
+static inline vm v_not_lt(vf a, vf b) { return !(a < b); }
 static inline vm v_eq(vf a, vf b) { return a == b; }
 static inline vm v_ne(vf a, vf b) { return a != b; }
 static inline vm vm_and(vm a, vm b) { return a && b; }
@@ -60,6 +61,7 @@ static inline vm vm_or(vm a, vm b) { return a || b; }
 static inline vm vm_not(vm a) { return !a; }
 static inline bool vm_any(vm a) { return a; }
 static inline vf v_select(vm m, vf a, vf b) { return m ? a : b; }
+static inline vf v_keep(vm m, vf a) { return m ? a : 0.0f; }
 
 static inline vi v_bits(vf a) {
   vi bits;
