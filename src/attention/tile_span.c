@@ -112,19 +112,6 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
               a->v.stride[3], n);
 }
 
-bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end) {
-  for (int64_t r = row; r < row + rows; r++)
-    if (w->lows[r] < end && w->highs[r] > first) return true;
-  return false;
-}
-
-bool att_tile_is_whole(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
-                       int64_t end) {
-  for (int64_t r = row; r < row + rows; r++)
-    if (w->lows[r] > first || w->highs[r] < end) return false;
-  return true;
-}
-
 bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first,
                    int64_t *end) {
   int64_t low = *end, high = *first;
@@ -194,9 +181,9 @@ static void find_dropout(att_tile_work *w, int64_t row, int64_t rows, int64_t fi
 }
 
 att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
-                                 int64_t end, att_tile_mask *mask) {
-  bool full = true, any = false;
-  for (int64_t r = 0; r < rows; r++) {
+                                 int64_t end, bool whole, att_tile_mask *mask) {
+  bool full = true, any = whole;
+  for (int64_t r = 0; r < rows && (!whole || w->problem->holes); r++) {
     int64_t low = w->lows[row + r], high = w->highs[row + r];
     full &= low <= first && high >= end;
     any |= low < end && high > first;

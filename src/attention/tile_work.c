@@ -50,14 +50,27 @@ void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t p
   w->so = own + 2 * w->tiling->tile;
 }
 
+void att_tile_use_own(att_tile_work *w) {
+  w->sm = w->own_m;
+  w->sl = w->own_l;
+  w->so = w->own_o;
+}
+
+void att_tile_use_totals(att_tile_work *w, int64_t row) {
+  w->sm = w->m + row;
+  w->sl = w->l + row;
+  w->so = w->o + row * w->problem->dv;
+}
+
 static void lay_out(att_tile_work *w, att_workspace *arena) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
   int64_t chunk = w->tiling->chunk, tile = w->tiling->tile, f = sizeof(float);
   int64_t span = round_up(at_most(p->span, p->s), 16), pairs = tile * p->block;
-  w->q = att_workspace_take(arena, chunk * p->d, f);
+  w->q_store = att_workspace_take(arena, chunk * p->d, f);
   w->lows = att_workspace_take(arena, chunk, sizeof(int64_t));
   w->highs = att_workspace_take(arena, chunk, sizeof(int64_t));
+  w->bounds = att_workspace_take(arena, (chunk + tile - 1) / tile, sizeof(att_tile_bounds));
   w->row_positions = att_workspace_take(arena, chunk, sizeof(int64_t));
   w->slopes = a->alibi_slopes.data ? att_workspace_take(arena, chunk, f) : NULL;
   w->sinks = a->sinks.data ? att_workspace_take(arena, chunk, f) : NULL;
@@ -68,9 +81,9 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   w->k_store = att_workspace_take(arena, span * p->d, f);
   w->v_store = att_workspace_take(arena, span * round_up(p->dv, 16), f);
   w->s = att_workspace_take(arena, pairs, f);
-  w->sm = att_workspace_take(arena, tile, f);
-  w->sl = att_workspace_take(arena, tile, f);
-  w->so = att_workspace_take(arena, tile * p->dv, f);
+  w->own_m = att_workspace_take(arena, tile, f);
+  w->own_l = att_workspace_take(arena, tile, f);
+  w->own_o = att_workspace_take(arena, tile * p->dv, f);
   w->factor = att_workspace_take(arena, tile, f);
   w->tile_low = att_workspace_take(arena, tile, sizeof(int32_t));
   w->tile_high = att_workspace_take(arena, tile, sizeof(int32_t));
@@ -100,7 +113,7 @@ void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_p
 }
 
 /* Queries of one head as f32 rows. */
-static void gather_queries(att_tile_work *w, int64_t h, float *to) {
+static void gather_head(att_tile_work *w, int64_t h, float *to) {
   const att_view *q = &w->problem->args->q;
   int64_t d = w->problem->d;
   int64_t row = w->sequence.q_first + w->first_position;
@@ -115,6 +128,22 @@ static void gather_queries(att_tile_work *w, int64_t h, float *to) {
   }
 }
 
+/* Queries of all heads; those of a single one are read as they lie. */
+static void gather_queries(att_tile_work *w) {
+  const att_problem *p = w->problem;
+  const att_view *q = &p->args->q;
+  if (p->group == 1 && q->dtype == ATT_F32 && q->stride[3] == 1) {
+    w->q = (const float *)q->data +
+           att_view_at(q, w->sequence.batch, w->kv_head, w->sequence.q_first + w->first_position);
+    w->q_row = q->stride[2];
+    return;
+  }
+  w->q = w->q_store;
+  w->q_row = p->d;
+  for (int64_t n = 0; n < p->group; n++)
+    gather_head(w, w->kv_head * p->group + n, w->q_store + n * w->positions * p->d);
+}
+
 /* Intervals, positions, slopes and sinks of one head's rows. */
 static void gather_rules(att_tile_work *w, int64_t h, int64_t row) {
   const att_problem *p = w->problem;
@@ -123,15 +152,28 @@ static void gather_rules(att_tile_work *w, int64_t h, int64_t row) {
     att_mask_query query = att_problem_query(p, &w->sequence, w->b, h, w->first_position + i);
     att_mask_interval(&a->mask, &query, &w->lows[row], &w->highs[row]);
     w->row_positions[row] = query.position;
-    if (w->lows[row] < w->highs[row]) {
-      if (w->high == 0 || w->low > w->lows[row]) w->low = w->lows[row];
-      if (w->high < w->highs[row]) w->high = w->highs[row];
-    }
     if (w->slopes)
       w->slopes[row] =
           att_load_f32(a->alibi_slopes.data, h * a->alibi_slopes.stride[0], a->alibi_slopes.dtype);
     if (w->sinks)
       w->sinks[row] = att_load_f32(a->sinks.data, h * a->sinks.stride[0], a->sinks.dtype);
+  }
+}
+
+/* What the rows' intervals say about each tile, and about the chunk. */
+static void find_bounds(att_tile_work *w) {
+  w->low = w->high = 0;
+  for (int64_t row = 0; row < w->rows; row++) {
+    att_tile_bounds *tile = &w->bounds[row / w->tiling->tile];
+    int64_t low = w->lows[row], high = w->highs[row];
+    if (row % w->tiling->tile == 0) *tile = (att_tile_bounds){INT64_MAX, 0, low, high};
+    if (tile->whole_low < low) tile->whole_low = low;
+    if (tile->whole_high > high) tile->whole_high = high;
+    if (low >= high) continue;
+    if (tile->low > low) tile->low = low;
+    if (tile->high < high) tile->high = high;
+    if (w->high == 0 || w->low > low) w->low = low;
+    if (w->high < high) w->high = high;
   }
 }
 
@@ -145,21 +187,20 @@ bool att_tile_begin(att_tile_work *w, int64_t pair, int64_t chunk) {
   w->positions = at_most(positions, w->sequence.t - w->first_position);
   if (w->positions <= 0) return false;
   w->rows = w->positions * p->group;
-  w->low = w->high = 0;
-  for (int64_t n = 0; n < p->group; n++) {
-    int64_t h = w->kv_head * p->group + n;
-    gather_queries(w, h, w->q + n * w->positions * p->d);
-    gather_rules(w, h, n * w->positions);
-  }
+  gather_queries(w);
+  for (int64_t n = 0; n < p->group; n++)
+    gather_rules(w, w->kv_head * p->group + n, n * w->positions);
+  find_bounds(w);
   return true;
 }
 
-void att_tile_clear_totals(att_tile_work *w) {
-  for (int64_t r = 0; r < w->rows; r++) {
+void att_tile_clear_totals(att_tile_work *w, int64_t row, int64_t rows) {
+  int64_t dv = w->problem->dv;
+  for (int64_t r = row; r < row + rows; r++) {
     w->m[r] = -INFINITY;
     w->l[r] = 0.0f;
   }
-  memset(w->o, 0, (size_t)(w->rows * w->problem->dv) * sizeof(float));
+  memset(w->o + row * dv, 0, (size_t)(rows * dv) * sizeof(float));
 }
 
 /* Finished rows of one head into a view of any type and strides. */

@@ -26,19 +26,19 @@ static const void *at_element(const att_tile_work *w, const void *base, int64_t 
 /* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
  * keys first … end-1 of one block. */
 static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows, int64_t first,
-                       int64_t end, bool careful) {
+                       int64_t end, bool whole, bool careful) {
   const att_problem *p = w->problem;
   att_tile_mask mask;
   int64_t row = tile + at;
-  if (!att_tile_trim(w, row, rows, &first, &end)) return;
-  att_tile_class kind = att_tile_classify(w, row, rows, first, end, &mask);
+  if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
+  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
   if (kind == ATT_TILE_SKIP) return;
 
   att_tile product = {
       .c = w->s,
       .c_row = p->block,
-      .a = w->q + row * p->d,
-      .a_row = p->d,
+      .a = w->q + row * w->q_row,
+      .a_row = w->q_row,
       .a_k = 1,
       .b = at_element(w, w->k, (first - w->span_first) / ATT_LANES * w->k_panel),
       .b_panel = w->k_panel,
@@ -46,6 +46,7 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .rows = rows,
       .cols = end - first,
       .k = p->d,
+      .ahead = p->block * p->d * w->element,
   };
   w->product(&product);
 
@@ -86,6 +87,7 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .rows = rows,
       .cols = p->dv,
       .k = end - first,
+      .ahead = p->block * w->v_row * w->element,
       .accumulate = true,
       .scale = w->factor,
   };
@@ -97,6 +99,7 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
 
 static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool careful) {
   const att_problem *p = w->problem;
+  const att_tile_bounds *bounds = &w->bounds[row / w->tiling->tile];
   for (int64_t r = 0; r < rows; r++) {
     w->sm[r] = -INFINITY;
     w->sl[r] = 0.0f;
@@ -104,10 +107,12 @@ static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool carefu
   memset(w->so, 0, (size_t)(rows * p->dv) * sizeof(float));
   for (int64_t first = w->span_first; first < w->span_end; first += p->block) {
     int64_t end = first + p->block < w->span_end ? first + p->block : w->span_end;
+    if (bounds->low >= end || bounds->high <= first) continue;
+    bool whole = bounds->whole_low <= first && bounds->whole_high >= end;
     /* Where the mask's edge crosses the block, few rows at a time follow it. */
-    int64_t step = att_tile_is_whole(w, row, rows, first, end) ? rows : w->kernels->tile_rows;
+    int64_t step = whole ? rows : w->kernels->tile_rows;
     for (int64_t at = 0; at < rows; at += step)
-      tile_block(w, row, at, rows - at < step ? rows - at : step, first, end, careful);
+      tile_block(w, row, at, rows - at < step ? rows - at : step, first, end, whole, careful);
   }
 }
 
@@ -117,8 +122,9 @@ static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool carefu
  * zero times an infinity or NaN gives NaN. So a NaN among the results may come
  * from a hidden value: then the span is done again, hidden keys left out. */
 static bool tile_span(att_tile_work *w, int64_t row, int64_t rows) {
+  const att_tile_bounds *bounds = &w->bounds[row / w->tiling->tile];
   bool nan;
-  if (!att_tile_sees(w, row, rows, w->span_first, w->span_end)) return false;
+  if (bounds->low >= w->span_end || bounds->high <= w->span_first) return false;
   tile_blocks(w, row, rows, false);
   w->kernels->find_nan(&nan, w->so, rows * w->problem->dv);
   if (nan) tile_blocks(w, row, rows, true);
@@ -130,30 +136,42 @@ static int64_t span_end(const att_tile_work *w, int64_t first) {
   return end < w->sequence.n ? end : w->sequence.n;
 }
 
+/* Every tile of the chunk through the span that is loaded. In the rows' first
+ * span its result is their total. */
+static void run_span(att_tile_work *w, bool is_first) {
+  int64_t dv = w->problem->dv, tile = w->tiling->tile;
+  for (int64_t row = 0; row < w->rows; row += tile) {
+    int64_t rows = w->rows - row < tile ? w->rows - row : tile;
+    if (is_first) {
+      att_tile_use_totals(w, row);
+      if (!tile_span(w, row, rows)) att_tile_clear_totals(w, row, rows);
+      continue;
+    }
+    att_tile_use_own(w);
+    if (!tile_span(w, row, rows)) continue;
+    att_merge_rows merge = {
+        .m = w->m + row,
+        .l = w->l + row,
+        .o = w->o + row * dv,
+        .o_row = dv,
+        .sm = w->sm,
+        .sl = w->sl,
+        .so = w->so,
+        .so_row = dv,
+        .rows = rows,
+        .n = dv,
+    };
+    w->kernels->merge_rows(&merge);
+  }
+}
+
 /* All rows of the chunk through all its spans, and out. */
 static void run_chunk(att_tile_work *w) {
-  const att_problem *p = w->problem;
-  att_tile_clear_totals(w);
-  int64_t first = w->low / p->span * p->span;
-  for (; first < w->high; first += p->span) {
+  int64_t span = w->problem->span, from = w->low / span * span;
+  if (w->low >= w->high) att_tile_clear_totals(w, 0, w->rows);
+  for (int64_t first = from; first < w->high; first += span) {
     att_tile_load_span(w, first, span_end(w, first));
-    for (int64_t row = 0; row < w->rows; row += w->tiling->tile) {
-      int64_t rows = w->rows - row < w->tiling->tile ? w->rows - row : w->tiling->tile;
-      if (!tile_span(w, row, rows)) continue;
-      att_merge_rows merge = {
-          .m = w->m + row,
-          .l = w->l + row,
-          .o = w->o + row * p->dv,
-          .o_row = p->dv,
-          .sm = w->sm,
-          .sl = w->sl,
-          .so = w->so,
-          .so_row = p->dv,
-          .rows = rows,
-          .n = p->dv,
-      };
-      w->kernels->merge_rows(&merge);
-    }
+    run_span(w, first == from);
   }
   att_tile_finish(w);
 }
@@ -201,7 +219,7 @@ static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
   int64_t spans = job->plan->tiling.max_spans;
   for (int64_t pair = begin; pair < end; pair++) {
     if (!att_tile_begin(&w, pair, 0)) continue;
-    att_tile_clear_totals(&w);
+    att_tile_clear_totals(&w, 0, w.rows);
     for (int64_t span = 0; span < spans && span * p->span < w.high; span++) {
       att_tile_use_partial(&w, job->plan, pair * spans + span);
       att_merge_rows merge = {

@@ -16,6 +16,13 @@ typedef struct att_tile_mask {
   const float *keep;
 } att_tile_mask;
 
+/* Keys of a tile of rows, as far as intervals tell: some row sees keys low …
+ * high-1 at most, every row all of whole_low … whole_high-1. */
+typedef struct att_tile_bounds {
+  int64_t low, high;
+  int64_t whole_low, whole_high;
+} att_tile_bounds;
+
 /* Rows of a chunk are ordered by head, then position: row r is position
  * first_position + r % positions of head kv_head * group + r / positions. Keys
  * are counted from the sequence's first (attention/mask.h). */
@@ -29,11 +36,14 @@ typedef struct att_tile_work {
   int64_t first_position, positions, rows;
   int64_t low, high; /* keys that any row sees lie in low … high-1 */
 
-  float *q;               /* [chunk, D] */
-  int64_t *lows, *highs;  /* [chunk] visible interval of each row */
-  int64_t *row_positions; /* [chunk] */
-  float *slopes, *sinks;  /* [chunk] or NULL */
-  float *m, *l, *lse, *o; /* [chunk], o [chunk, Dv]: totals */
+  const float *q; /* [rows, D], rows q_row apart: gathered or as they lie */
+  int64_t q_row;
+  float *q_store;          /* [chunk, D] */
+  int64_t *lows, *highs;   /* [chunk] visible interval of each row */
+  att_tile_bounds *bounds; /* [tiles of the chunk] */
+  int64_t *row_positions;  /* [chunk] */
+  float *slopes, *sinks;   /* [chunk] or NULL */
+  float *m, *l, *lse, *o;  /* [chunk], o [chunk, Dv]: totals */
 
   const void *k, *v; /* the span's keys in panels; its values */
   int64_t element;   /* bytes of their elements: 4, or 2 as a cache holds them */
@@ -43,8 +53,9 @@ typedef struct att_tile_work {
   float *k_store, *v_store; /* packed here unless usable as they lie */
 
   float *s;            /* [tile, block] */
-  float *sm, *sl, *so; /* [tile], so [tile, Dv]: of the span */
-  float *factor;       /* [tile] */
+  float *sm, *sl, *so; /* [tile], so [tile, Dv]: of the span, own memory or the totals */
+  float *own_m, *own_l, *own_o;
+  float *factor; /* [tile] */
   int32_t *tile_low, *tile_high;
   uint8_t *visible;        /* [tile, block] or NULL */
   const float **bias_rows; /* [tile] or NULL */
@@ -60,28 +71,25 @@ void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_p
  * the rows' intervals. False if the sequence has no such rows. */
 bool att_tile_begin(att_tile_work *w, int64_t pair, int64_t chunk);
 
-void att_tile_clear_totals(att_tile_work *w);
+/* Totals of rows that have seen nothing. */
+void att_tile_clear_totals(att_tile_work *w, int64_t row, int64_t rows);
 
 /* Points k and v at keys first … end-1, packing and widening where needed. */
 void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end);
 
-/* Points sm, sl, so at the memory of a split run's piece. */
+/* Points sm, sl, so at own memory; at the rows' totals, which a first span needs
+ * no merge to reach; at the memory of a split run's piece. */
+void att_tile_use_own(att_tile_work *w);
+void att_tile_use_totals(att_tile_work *w, int64_t row);
 void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t piece);
-
-/* Does any of the rows see any of the keys, as far as intervals tell? */
-bool att_tile_sees(const att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end);
-
-/* Does every row's interval cover all the keys? */
-bool att_tile_is_whole(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
-                       int64_t end);
 
 /* Narrows the keys to panels that some row's interval meets; false if none. */
 bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first, int64_t *end);
 
 /* Skip, full or partial, and the kernel's description of a partial tile. Bias
- * and dropout are filled in for full tiles too. */
+ * and dropout are filled in for full tiles too. `whole`: intervals hide nothing. */
 att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
-                                 int64_t end, att_tile_mask *mask);
+                                 int64_t end, bool whole, att_tile_mask *mask);
 
 /* O = O * factor + P V over visible keys only, run by run, for values that may
  * not be multiplied by a hidden key's zero. */

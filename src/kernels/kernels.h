@@ -29,6 +29,7 @@ typedef struct att_tile {
   const void *b;        /* f32, or what the kernel's name says */
   int64_t b_panel, b_k; /* in elements */
   int64_t rows, cols, k;
+  int64_t ahead; /* bytes from an element of b to one needed soon; a hint */
   bool accumulate;
   const float *scale;    /* [rows] or NULL; with accumulate */
   const float *bias;     /* [cols] or NULL */

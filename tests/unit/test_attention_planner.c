@@ -117,8 +117,10 @@ static void check_trim(const planned *p, const att_tile_work *w, const oracle_pl
 static void check_tile(const planned *p, att_tile_work *w, const oracle_place *place, int64_t row,
                        int64_t rows, int64_t first, int64_t end, int *counts) {
   att_tile_mask mask;
-  bool seen = att_tile_sees(w, row, rows, first, end), any = false, all = true;
-  att_tile_class kind = att_tile_classify(w, row, rows, first, end, &mask);
+  const att_tile_bounds *bounds = &w->bounds[row / w->tiling->tile];
+  bool seen = bounds->low < end && bounds->high > first, any = false, all = true;
+  bool whole = bounds->whole_low <= first && bounds->whole_high >= end;
+  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
   for (int64_t r = 0; r < rows; r++) {
     int64_t h = w->kv_head * p->problem.group + (row + r) / w->positions;
     int64_t i = w->first_position + (row + r) % w->positions;
@@ -130,7 +132,8 @@ static void check_tile(const planned *p, att_tile_work *w, const oracle_place *p
         FAIL(p, place, h, i, key, class_name(kind));
     }
   }
-  if (any && !seen) FAIL(p, place, w->kv_head, row, first, "att_tile_sees overlooks a key");
+  if (any && !seen) FAIL(p, place, w->kv_head, row, first, "bounds leave out a visible key");
+  if (whole && !all && !p->problem.holes) FAIL(p, place, 0, row, first, "whole, yet keys hide");
   check_trim(p, w, place, row, rows, first, end);
   counts[kind]++;
   /* Intervals alone must find the two cheap classes. */

@@ -58,6 +58,12 @@ V_INLINE vf body_product_column(const void *b, int64_t at, const int kind) {
   return v_load((const float *)b + at);
 }
 
+/* With few rows memory sets the pace, and B's next block lies further away than
+ * the processor looks by itself. The address may be past the end. */
+V_INLINE void body_product_fetch(const unsigned char *b, int64_t offset) {
+  __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)offset), 0, 2);
+}
+
 V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                  const int P, int64_t cols, const int kind) {
   vf acc[V_TILE_ROWS][V_TILE_PANELS];
@@ -71,6 +77,8 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
   for (int64_t j = 0; j < k; j++) {
     vf column[V_TILE_PANELS];
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
+    if (R <= 4)
+      for (int p = 0; p < P; p++) body_product_fetch(b, p * b_panel * (kind ? 2 : 4) + t->ahead);
     for (int r = 0; r < R; r++) {
       vf x = v_set1(*V_A(a, r));
       for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
