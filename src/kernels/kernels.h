@@ -127,7 +127,7 @@ typedef struct att_attention_row {
 /* The backward of one query row. `row` describes the forward (its results o, m,
  * l and so are not used). weight, dscore and dproduct [S] are scratch that the
  * caller may read: exp(s - lse) times dropout's factor, the gradient of the
- * final score, and of q . k. dq is written; dk [S,D] and dv [S,Dv] are added to.
+ * final score, and of q . k. dq is written; dk [S,D] and dv [S,Dv] are continued.
  * dq, dk, dv may be NULL. */
 typedef struct att_attention_backward_row {
   const att_attention_row *row;
@@ -135,7 +135,32 @@ typedef struct att_attention_backward_row {
   float delta, lse;
   float *weight, *dscore, *dproduct;
   float *dq, *dk, *dv;
+  float score_sum, distance_sum; /* out: tree16 of dscore, of |position - j| dscore */
 } att_attention_backward_row;
+
+/* A tile of the backward between its products: of each pair's q . k and dout . v
+ * the weight and the gradients of score and product (canonical_order.md,
+ * "backward"). Hidden keys get zeros, columns past `cols` up to a multiple of 16
+ * too. Of `scores` m, l, factor and mark_hidden are not used. */
+typedef struct att_backward_tile {
+  att_softmax_tile scores; /* s: in q . k, out weights times dropout's factor */
+  float *d;                /* in: dout . v; out: gradient of q . k */
+  int64_t d_row;
+  const float *lse, *delta; /* [rows] */
+  float *dscore;            /* gradient of the final score, or NULL */
+  int64_t dscore_row;
+  float *score_sums, *distance_sums; /* [rows, 16] partial sums that go on, or NULL */
+} att_backward_tile;
+
+/* Which weights of a row dropout keeps: keep[c] = first word of Philox4x32-10
+ * with `key` and counter (b, h, i, first_key + c) < limit ? 0 : factor. */
+typedef struct att_dropout_row {
+  float *keep; /* writable to a multiple of 16 */
+  int64_t n;
+  uint32_t b, h, i, first_key;
+  uint64_t key, limit;
+  float factor;
+} att_dropout_row;
 
 typedef struct att_kernels {
   const char *target;   /* "avx2" … */

@@ -7,34 +7,61 @@ static float ref_backward_dot(const float *a, const float *b, int64_t b_col, int
   return sum;
 }
 
-/* Key j: its weight, the gradient of its final score, and of its product. */
-static void ref_backward_key(const att_attention_backward_row *b, int64_t j) {
-  const att_attention_row *a = b->row;
-  float score = ref_score(a, j);
-  b->weight[j] = b->dscore[j] = b->dproduct[j] = 0.0f;
-  if (score == -INFINITY) return;
-  /* weight(j) = exp(score(j) - lse) */
-  float weight = v_exp(score - b->lse), keep = a->keep ? a->keep[j] : 1.0f;
-  /* out = sum over j of weight(j) * keep(j) * v_j */
-  float dweight =
-      keep == 0.0f ? 0.0f : keep * ref_backward_dot(b->dout, a->v + j * a->v_row, a->v_col, a->dv);
-  b->weight[j] = weight * keep;
+/* One pair of query and key. */
+typedef struct ref_pair {
+  float score, product, dweight; /* final score, q . k, dout . v */
+  float weight, dscore, dproduct;
+} ref_pair;
+
+static void ref_backward_pair(ref_pair *pair, float scale, float softcap, float lse, float delta,
+                              float keep) {
+  pair->weight = pair->dscore = pair->dproduct = 0.0f;
+  if (pair->score == -INFINITY) return;
+  /* out = sum over j of weight(j) * keep(j) * v_j,  weight(j) = exp(score(j) - lse) */
+  float weight = v_exp(pair->score - lse);
+  float dweight = keep == 0.0f ? 0.0f : keep * pair->dweight;
+  pair->weight = weight * keep;
   /* weight = softmax(score): delta = dout . out carries the sum's part */
-  float dscore = weight * (dweight - b->delta);
-  b->dscore[j] = dscore;
+  float d = pair->dscore = weight * (dweight - delta);
   /* score = cap * tanh(scale * product / cap) + bias … */
-  if (a->softcap < INFINITY) {
-    float product = ref_backward_dot(a->q, a->k + j * a->k_row, a->k_col, a->d);
-    float t = v_tanh(a->scale * product / a->softcap);
-    dscore = dscore * v_fma(-t, t, 1.0f);
+  if (softcap < INFINITY) {
+    float t = v_tanh(scale * pair->product / softcap);
+    d = d * v_fma(-t, t, 1.0f);
   }
-  b->dproduct[j] = dscore * a->scale;
+  pair->dproduct = d * scale;
 }
 
-/* A hidden key is left out of every sum. */
-static void ref_attention_backward_row(const att_attention_backward_row *b) {
+static void ref_backward_key(const att_attention_backward_row *b, int64_t j) {
+  const att_attention_row *a = b->row;
+  ref_pair pair = {.score = ref_score(a, j)};
+  if (pair.score != -INFINITY) {
+    pair.product = ref_backward_dot(a->q, a->k + j * a->k_row, a->k_col, a->d);
+    pair.dweight = ref_backward_dot(b->dout, a->v + j * a->v_row, a->v_col, a->dv);
+  }
+  ref_backward_pair(&pair, a->scale, a->softcap, b->lse, b->delta, a->keep ? a->keep[j] : 1.0f);
+  b->weight[j] = pair.weight;
+  b->dscore[j] = pair.dscore;
+  b->dproduct[j] = pair.dproduct;
+}
+
+static void ref_backward_sums(att_attention_backward_row *b) {
+  float scores[ATT_LANES] = {0}, distances[ATT_LANES] = {0};
+  for (int64_t j = 0; j < b->row->keys; j++) {
+    int64_t p = b->row->position, distance = p < j ? j - p : p - j;
+    float *score = &scores[j % ATT_LANES], *far = &distances[j % ATT_LANES];
+    *score = *score + b->dscore[j];
+    *far = v_fma((float)distance, b->dscore[j], *far);
+  }
+  b->score_sum = ref_tree16(scores);
+  b->distance_sum = ref_tree16(distances);
+}
+
+/* Terms whose factor is 0 are left out of every chain: a hidden key's, with
+ * whatever stands in its place. */
+static void ref_attention_backward_row(att_attention_backward_row *b) {
   const att_attention_row *a = b->row;
   for (int64_t j = 0; j < a->keys; j++) ref_backward_key(b, j);
+  ref_backward_sums(b);
   /* product(j) = sum over d of q_d * k_jd */
   for (int64_t d = 0; b->dq && d < a->d; d++) {
     float sum = 0.0f;

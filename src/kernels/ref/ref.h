@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/dtype.h"
+#include "base/rng.h"
 #include "kernels/kernels.h"
 #include "kernels/vec/scalar.h"
 
@@ -18,6 +19,7 @@
 #include "kernels/ref/attention_row.h"
 
 #include "kernels/ref/attention_backward_row.h"
+#include "kernels/ref/backward_tile.h"
 #include "kernels/ref/measure.h"
 #include "kernels/ref/pack.h"
 #include "kernels/ref/rows.h"
