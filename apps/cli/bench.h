@@ -48,11 +48,31 @@ typedef struct bench_suite {
                  const bench_case *what, bench_row *out);
 } bench_suite;
 
-extern const bench_suite bench_gemm, bench_attention, bench_decode;
+extern const bench_suite bench_gemm, bench_attention, bench_backward, bench_decode;
+
+/* A call of attention as a case describes it. */
+typedef struct bench_tensors {
+  att_sdpa_args args;
+  void *q, *k, *v, *out;
+  float *bias, *heads;
+  uint8_t *dense;
+  int32_t *cu;
+  int64_t *prefix;
+  double pairs; /* visible ones of all heads */
+} bench_tensors;
+void bench_tensors_make(bench_tensors *out, const bench_case *what);
+void bench_tensors_free(bench_tensors *tensors);
+
+/* Is it one of the case's features? */
+bool bench_has(const bench_case *what, const char *feature);
 
 /* Seconds now; the median of n times (sorts them). */
 double bench_now(void);
 double bench_median(double *times, int n);
+
+/* A row's threads, time and rates, and its ratio to what the machine can do. */
+void bench_fill_row(bench_row *out, const bench_limits *limits, double seconds, double flops,
+                    double bytes);
 
 /* How many runs make about `seconds` when one takes `once`: 3 … BENCH_MOST_RUNS. */
 int bench_runs(double once, double seconds);

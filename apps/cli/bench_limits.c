@@ -28,6 +28,17 @@ int bench_runs(double once, double seconds) {
   return n < 3 ? 3 : n > BENCH_MOST_RUNS ? BENCH_MOST_RUNS : (int)n;
 }
 
+void bench_fill_row(bench_row *out, const bench_limits *limits, double seconds, double flops,
+                    double bytes) {
+  double limit = bytes / (limits->read_gbs * 1e9), sgemm = limits->sgemm_gflops * 1e9;
+  if (sgemm > 0 && limit < flops / sgemm) limit = flops / sgemm;
+  out->threads = limits->threads;
+  out->ms = seconds * 1e3;
+  out->gflops = flops / seconds / 1e9;
+  out->gbs = bytes / seconds / 1e9;
+  out->ratio = sgemm > 0 ? limit / seconds : -1.0;
+}
+
 void *bench_numbers(int64_t n, att_dtype dtype) {
   float *numbers = memory_get((size_t)n, sizeof(float));
   for (int64_t i = 0; i < n; i++) { /* a cheap scramble: values in -1 … 1 */

@@ -69,6 +69,39 @@ static bool check_softmax_tile(const att_kernels *x, const att_kernels *p, bench
   return true;
 }
 
+/* The backward's middle, with a cap and an edge of the mask. */
+static bool check_backward_tile(const att_kernels *x, const att_kernels *p, bench *t) {
+  float products[2][rows_max * 64], lse[rows_max], delta[rows_max];
+  int32_t low[rows_max], high[rows_max];
+  for (int cols = 1; cols <= cols_max; cols++) {
+    fill(t, t->c, values, 30.0f);
+    fill(t, products[0], values, 4.0f);
+    memcpy(t->d, t->c, sizeof t->c);
+    memcpy(products[1], products[0], sizeof products[0]);
+    for (int r = 0; r < rows_max; r++) {
+      lse[r] = 3.0f - (float)(r % 7), delta[r] = 0.1f * (float)r;
+      low[r] = r % 5, high[r] = cols - r % 7;
+    }
+    for (int i = 0; i < 2; i++) {
+      att_backward_tile tile = {.scores = {.s = i ? t->d : t->c,
+                                           .s_row = 64,
+                                           .rows = rows_max,
+                                           .cols = cols,
+                                           .scale = 0.7f,
+                                           .softcap = cols % 2 ? 9.0f : INFINITY,
+                                           .low = cols % 3 ? low : NULL,
+                                           .high = high},
+                                .d = products[i],
+                                .d_row = 64,
+                                .lse = lse,
+                                .delta = delta};
+      (i ? p : x)->backward_tile(&tile);
+    }
+    if (!same(t->c, t->d, values) || !same(products[0], products[1], values)) return false;
+  }
+  return true;
+}
+
 static bool check_rows(const att_kernels *x, const att_kernels *p, bench *t) {
   for (int n = 1; n <= 64; n++) {
     const att_kernels *table[2] = {x, p};
@@ -100,6 +133,7 @@ const char *att_kernels_self_test(const att_kernels *table, const att_kernels *p
   att_rng_init(&t.rng, 20, 26);
   if (!check_product(table, plain, &t)) return "tile_product";
   if (!check_softmax_tile(table, plain, &t)) return "softmax_tile";
+  if (!check_backward_tile(table, plain, &t)) return "backward_tile";
   if (!check_rows(table, plain, &t)) return "row kernels";
   return NULL;
 }

@@ -169,6 +169,23 @@ static void an_empty_row_has_a_gradient(void **state) {
   free(p);
 }
 
+/* Products that underflow leave a zero, whose sign is that of an empty sum
+ * whatever was left out beside it. */
+static void a_zero_has_a_sign(void **state) {
+  (void)state;
+  problem *p = make();
+  att_runtime *runtime = runtime_of(NULL, 1);
+  for (int i = 0; i < n_q; i++) p->q[i] *= 1e-25f;
+  for (int i = 0; i < n_k; i++) p->k[i] *= 1e-25f;
+  for (int i = 0; i < n_v; i++) p->v[i] *= 1e-25f;
+  for (int i = 0; i < n_out; i++) p->dout[i] *= 1e-12f;
+  run(p, runtime);
+  for (int i = 0; i < n_q; i++) assert_true(p->dq[i] == 0.0f && !signbit(p->dq[i]));
+  for (int i = 0; i < n_k; i++) assert_true(p->dk[i] == 0.0f && !signbit(p->dk[i]));
+  att_runtime_free(runtime);
+  free(p);
+}
+
 static void a_bad_argument_is_taken(void **state) {
   (void)state;
   problem *p = make();
@@ -216,6 +233,7 @@ int main(void) {
       cmocka_unit_test(slopes_or_inputs_have_other_gradients_than_differences),
       cmocka_unit_test(threads_or_target_change_a_bit),
       cmocka_unit_test(an_empty_row_has_a_gradient),
+      cmocka_unit_test(a_zero_has_a_sign),
       cmocka_unit_test(a_bad_argument_is_taken),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
