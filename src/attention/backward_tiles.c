@@ -144,10 +144,10 @@ static void add_to_queries(const att_backward_work *w, const strip *s) {
   const att_problem *p = w->problem;
   const att_view *dq = &w->job->grads->dq;
   int64_t row = w->sequence.q_first + w->row + s->row;
-  float *in_place = (float *)dq->data + att_view_at(dq, w->sequence.batch, w->h, row);
-  float *own = w->shared.dq ? w->shared.dq + (w->at + s->row) * p->d : NULL;
-  att_tile t = {.c = own ? own : in_place,
-                .c_row = own ? p->d : dq->stride[2],
+  float *dq_rows = w->shared.dq ? w->shared.dq + (w->at + s->row) * p->d
+                                : (float *)dq->data + att_view_at(dq, w->sequence.batch, w->h, row);
+  att_tile t = {.c = dq_rows,
+                .c_row = w->shared.dq ? p->d : dq->stride[2],
                 .a = w->d + s->row * ATT_BACKWARD_STRIDE + s->low,
                 .a_row = ATT_BACKWARD_STRIDE,
                 .a_k = 1,
@@ -347,13 +347,9 @@ static void finish_queries(void *context, int64_t begin, int64_t end, int worker
   for (int64_t index = begin; index < end; index++)
     for (int64_t i = 0; i < t; i++) {
       int64_t at = att_view_at(dq, index / h_all, index % h_all, i);
-      const float *own = shared.dq + (index * t + i) * d;
-      float *in_place = (float *)dq->data + at;
-      if (!shared.dq)
-        for (int64_t c = 0; c < d; c++) in_place[c] = in_place[c] + 0.0f;
-      else
-        for (int64_t c = 0; c < d; c++)
-          att_store_f32(dq->data, at + c * dq->stride[3], own[c] + 0.0f, dq->dtype);
+      const float *from = shared.dq ? shared.dq + (index * t + i) * d : (float *)dq->data + at;
+      for (int64_t c = 0; c < d; c++)
+        att_store_f32(dq->data, at + c * dq->stride[3], from[c] + 0.0f, dq->dtype);
     }
 }
 
