@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attend/chat.h"
 #include "attend/status.h"
 #include "json_out.h"
 #include "progress.h"
@@ -12,7 +13,7 @@
 enum { MOST_FILES = 4096 };
 
 static subject what;
-static const char *target, *pattern;
+static const char *target, *pattern, *template_path, *format;
 static att_train_bpe_options how;
 static int64_t vocab_size = 32000, min_count = 2;
 static text_list special;
@@ -31,6 +32,10 @@ static const option options[] = {
      "train: a special token, such as <|endoftext|>; may be given several times"},
     {"begin", 0, OPTION_TEXT, &how.begin, "NAME", 0, 0,
      "train: the special token that begins every text; default none"},
+    {"template", 0, OPTION_TEXT, &template_path, "FILE", 0, 0,
+     "chat: a chat template in place of the tokenizer's own"},
+    {"format", 0, OPTION_TEXT, &format, "NAME", 0, 0,
+     "chat: writes this format, whatever the template says"},
     {0}};
 
 /* ---- train ---- */
@@ -162,20 +167,95 @@ static int info(const cli *c, int n, char **files) {
   return CLI_OK;
 }
 
+/* ---- chat ---- */
+
+/* "user:Hello" as a message. */
+static int read_message(const cli *c, att_chat_message *out, char *operand) {
+  char *colon = strchr(operand, ':');
+  if (!colon) return cli_usage(c, "chat: a message is ROLE:TEXT, not \"%s\"", operand);
+  *colon = 0;
+  *out = (att_chat_message){operand, colon + 1, strlen(colon + 1)};
+  return CLI_OK;
+}
+
+/* The template that is asked about; a file's is in what.file then. */
+static int find_template(const cli *c, const char **text, size_t *bytes) {
+  *text = att_tokenizer_chat_template(bytes, what.tokenizer);
+  if (!template_path) return CLI_OK;
+  what.file_path = template_path;
+  int code = subject_read_text(&what, c, 0, NULL);
+  *text = what.prompt;
+  *bytes = what.prompt_bytes;
+  return code;
+}
+
+static void print_chat(const cli *c, const char *name, uint64_t fingerprint,
+                       const att_chat_prompt *prompt, const att_encoding *e) {
+  size_t bytes = 0;
+  const char *text = att_chat_text(&bytes, prompt);
+  char number[24];
+  snprintf(number, sizeof number, "%016llx", (unsigned long long)fingerprint);
+  if (!c->json) {
+    cli_note(c, "format %s, template %s", name ? name : "not known", fingerprint ? number : "none");
+    if (prompt) text_print(stdout, &c->term, text, bytes);
+    if (prompt) putchar('\n');
+    return;
+  }
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_string(&j, "format", name);
+  json_string(&j, "fingerprint", fingerprint ? number : NULL);
+  if (prompt) json_bytes(&j, "text", text, bytes);
+  if (e) json_ints(&j, "ids", e->ids, e->n);
+  json_close(&j);
+  json_end(&j);
+}
+
+static int write_chat(const cli *c, int n, char **operands) {
+  att_chat_message messages[MOST_FILES];
+  att_chat_prompt *prompt = NULL;
+  att_encoding *encoding = NULL;
+  const char *text;
+  size_t bytes;
+  uint64_t fingerprint;
+  int code = CLI_OK;
+  for (int i = 0; i < n && code == CLI_OK; i++) code = read_message(c, &messages[i], operands[i]);
+  if (code == CLI_OK) code = subject_open_tokenizer(&what, c);
+  if (code == CLI_OK) code = find_template(c, &text, &bytes);
+  if (code != CLI_OK) return code;
+  const char *name = att_chat_recognise(&fingerprint, what.runtime, text, bytes);
+  if (format) name = format;
+  if (n > 0) {
+    const char *wanted = template_path ? name : format;
+    if (template_path && !name)
+      return cli_fail(c, "%s is a template that is not known (fingerprint %016llx)", template_path,
+                      (unsigned long long)fingerprint);
+    if (att_chat_write(&prompt, what.tokenizer, wanted, messages, n) != ATT_OK ||
+        att_chat_encode(&encoding, prompt) != ATT_OK)
+      code = cli_fail_status(c);
+  }
+  if (code == CLI_OK) print_chat(c, name, fingerprint, prompt, encoding);
+  att_encoding_free(encoding);
+  att_chat_prompt_free(prompt);
+  return code;
+}
+
 static int run(const cli *c, int n, char **operands) {
   int code;
   if (strcmp(operands[0], "train") == 0)
     code = train(c, n - 1, operands + 1);
   else if (strcmp(operands[0], "info") == 0)
     code = info(c, n - 1, operands + 1);
+  else if (strcmp(operands[0], "chat") == 0)
+    code = write_chat(c, n - 1, operands + 1);
   else
-    code = cli_usage(c, "train or info, not \"%s\"", operands[0]);
+    code = cli_usage(c, "train, info or chat, not \"%s\"", operands[0]);
   subject_close(&what);
   return code;
 }
 
 const command cmd_tokenizer = {
-    .operands = "train|info [FILE…]",
+    .operands = "train|info|chat [FILE…|MESSAGE…]",
     .least = 1,
     .most = MOST_FILES,
     .about =
@@ -186,8 +266,11 @@ const command cmd_tokenizer = {
         "Special tokens in the text end words and are not learned from.\n\n"
         "info: describes a tokenizer (tokenizer.json, a folder, a .gguf; with -m that of a "
         "model). To see it at work: attend tokenize.\n\n"
+        "chat: the text in which a model reads a conversation of MESSAGEs, each ROLE:TEXT, by the "
+        "tokenizer's chat template; without messages only what that template is.\n\n"
         "    attend tokenizer train book.txt -v 1000 --special '<|endoftext|>' -o tokenizer.json\n"
-        "    attend tokenize -z tokenizer.json \"To be, or not to be\"",
+        "    attend tokenize -z tokenizer.json \"To be, or not to be\"\n"
+        "    attend tokenizer chat -m MODEL system:'Be brief.' user:Hello",
     .options = options,
     .run = run,
 };

@@ -2,7 +2,7 @@
  *
  * The core (libattend): status, runtime, dtype, view, mask, cache, sdpa,
  * archive. The models (libattend-model): tokenizer, model, convert, session, encoder,
- * capture, generate. Each header says what it is for and can be included alone.
+ * capture, generate, chat. Each header says what it is for and can be included alone.
  */
 #ifndef ATTEND_ATTEND_H
 #define ATTEND_ATTEND_H
@@ -11,6 +11,7 @@
 #include "attend/backward.h"
 #include "attend/cache.h"
 #include "attend/capture.h"
+#include "attend/chat.h"
 #include "attend/convert.h"
 #include "attend/dtype.h"
 #include "attend/encoder.h"

@@ -123,6 +123,9 @@ static void add_tokenizer(key_list *k, const att_stored_tokenizer *s) {
     add(k, "tokenizer.ggml.merges", ATT_GGUF_STRING, s->n_merges,
         s->n_merges ? s->merges : &no_merges);
   }
+  if (s->chat_template.bytes)
+    add_text(k, "tokenizer.chat_template",
+             (att_gguf_text){s->chat_template.bytes, s->chat_template.n});
   add_id(k, "tokenizer.ggml.bos_token_id", s->bos);
   add_id(k, "tokenizer.ggml.eos_token_id", s->eos);
   add_id(k, "tokenizer.ggml.unknown_token_id", s->unknown);

@@ -93,7 +93,7 @@ static att_status yes_or_no(int *out, const gathering *g, const char *key) {
 
 static att_status gather(gathering *g) {
   att_stored_tokenizer *s = &g->stored;
-  att_gguf_text model = {"", 0}, pre = {"", 0};
+  att_gguf_text model = {"", 0}, pre = {"", 0}, chat = {NULL, 0};
   if (!att_gguf_find(g->file, KEY("model")))
     return att_fail(ATT_NOT_FOUND, "%s: holds no tokenizer: key \"" KEY("model") "\" is missing",
                     att_gguf_name(g->file));
@@ -102,9 +102,11 @@ static att_status gather(gathering *g) {
     return att_fail(ATT_NOT_FOUND, "%s: holds no tokenizer: key \"" KEY("model") "\" is none",
                     att_gguf_name(g->file));
   ATT_TRY(att_gguf_text_of(&pre, g->file, KEY("pre"), false));
+  ATT_TRY(att_gguf_text_of(&chat, g->file, "tokenizer.chat_template", false));
   s->name = att_gguf_name(g->file);
   s->model = (att_stored_text){model.bytes, model.n};
   s->pre = (att_stored_text){pre.bytes, pre.n};
+  s->chat_template = (att_stored_text){chat.bytes, chat.n};
   ATT_TRY(texts(&g->tokens, &s->n_tokens, g, KEY("tokens")));
   ATT_TRY(texts(&g->merges, &s->n_merges, g, KEY("merges")));
   ATT_TRY(numbers(g));

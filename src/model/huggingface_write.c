@@ -247,8 +247,10 @@ static att_status write_text(const hf_job *job, const att_folder_writer *folder,
   ATT_TRY(att_file_create(&file, e->runtime, path));
   if (strcmp(name, "config.json") == 0)
     put_config(file.stream, e, job->arch, job->views[0].dtype);
-  else
+  else if (strcmp(name, "tokenizer.json") == 0)
     att_stored_write_json(file.stream, e->tokenizer);
+  else
+    fwrite(e->tokenizer->chat_template.bytes, 1, e->tokenizer->chat_template.n, file.stream);
   return att_file_commit(&file, e->runtime);
 }
 
@@ -260,7 +262,10 @@ static att_status write_all(hf_job *job, const att_folder_writer *folder) {
   ATT_TRY(att_folder_file(path, folder, "model.safetensors"));
   ATT_TRY(att_safetensors_write(e->runtime, path, job->n, job->pointers, job->views, 1, metadata));
   ATT_TRY(write_text(job, folder, "config.json"));
-  return e->tokenizer ? write_text(job, folder, "tokenizer.json") : ATT_OK;
+  if (!e->tokenizer) return ATT_OK;
+  ATT_TRY(write_text(job, folder, "tokenizer.json"));
+  return e->tokenizer->chat_template.bytes ? write_text(job, folder, "chat_template.jinja")
+                                           : ATT_OK;
 }
 
 att_status att_export_huggingface(const att_export *e) {

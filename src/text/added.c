@@ -5,20 +5,37 @@
 
 #include "text/normalize.h"
 
-/* The longest token at the start of text[0 … n-1], as an index; -1 if there is
- * none. Special ones count only if the caller asked for them. */
-static int32_t longest_at(int64_t *length, const att_job *job, const char *text, int64_t n,
-                          int which) {
+/* True if bytes begin … end-1 (of the input, or of the text as it is now) may be
+ * a special token. */
+static bool parses_special(const att_job *job, int64_t begin, int64_t end, int which) {
+  att_origin here = {(uint32_t)begin, (uint32_t)end};
+  if (job->n_plain > 0 && which == 1) here = att_text_origin(&job->text, begin, end);
+  for (int64_t low = 0, high = job->n_plain; low < high;) {
+    int64_t middle = (low + high) / 2;
+    const att_piece *p = &job->plain[middle];
+    if (p->begin < here.end && here.begin < p->end) return false;
+    if (p->end <= here.begin)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return job->parse_special;
+}
+
+/* The longest token that begins at text[at], as an index; -1 if there is none.
+ * Special ones count only where the caller asked for them. */
+static int32_t longest_at(int64_t *length, const att_job *job, const char *text, int64_t at,
+                          int64_t n, int which) {
   const att_added *added = job->tokenizer->added;
   int32_t node = ATT_TRIE_ROOT, best = -1;
-  for (int64_t i = 0; i < n; i++) {
+  for (int64_t i = at; i < n; i++) {
     node = att_trie_step(&added->trie[which], node, (unsigned char)text[i]);
     if (node == ATT_TRIE_NONE) break;
     int32_t token = added->trie[which].values[node];
     if (token < 0) continue;
-    if (added->tokens[token].special && !job->parse_special) continue;
+    if (added->tokens[token].special && !parses_special(job, at, i + 1, which)) continue;
     best = token;
-    *length = i + 1;
+    *length = i + 1 - at;
   }
   return best;
 }
@@ -71,7 +88,7 @@ att_status att_added_cut(att_list *stretches, const att_job *job, const char *te
     for (int64_t at = 0; at < n; at++) {
       if (!added->begins[which][(unsigned char)text[at]]) continue;
       int64_t length = 0;
-      int32_t found = longest_at(&length, job, text + at, n - at, which);
+      int32_t found = longest_at(&length, job, text, at, n, which);
       if (found < 0) continue;
       const att_added_token *token = &added->tokens[found];
       int64_t begin = at, end = at + length;

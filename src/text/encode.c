@@ -159,6 +159,19 @@ static att_status encode(att_encoding **out, const att_tokenizer *tokenizer,
   return status;
 }
 
+att_status att_encode_except(att_encoding **out, const att_tokenizer *tokenizer, const char *text,
+                             size_t bytes, const att_piece *plain, int64_t n_plain) {
+  static const att_encode_options options = {.parse_special = true};
+  att_job job;
+  ATT_TRY(check(tokenizer, text, bytes, "text"));
+  att_job_init(&job, tokenizer);
+  job.plain = plain;
+  job.n_plain = n_plain;
+  att_status status = encode_inputs(out, &job, &text, &bytes, 1, &options);
+  att_job_free(&job);
+  return status;
+}
+
 att_status att_encode(att_encoding **out, const att_tokenizer *tokenizer, const char *text,
                       size_t bytes, const att_encode_options *options) {
   if (out == NULL) return att_fail(ATT_BAD_ARGUMENT, "out is NULL");

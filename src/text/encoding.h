@@ -14,4 +14,9 @@ att_status att_encoding_create(att_encoding **out, const att_runtime *runtime,
                                const att_token *tokens, const int64_t ends[2],
                                const att_template *around, bool with_added);
 
+/* Tokenizes a text without a template around it. Special tokens are parsed but
+ * in the `n_plain` ascending stretches of `plain`. */
+att_status att_encode_except(att_encoding **out, const att_tokenizer *tokenizer, const char *text,
+                             size_t bytes, const att_piece *plain, int64_t n_plain);
+
 #endif

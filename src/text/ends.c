@@ -1,6 +1,8 @@
 /* Which ids begin and end a text. A tokenizer.json does not say; the model's
  * other files do: generation_config.json and config.json by id, and
- * tokenizer_config.json by name. Where none is there, well-known names decide. */
+ * tokenizer_config.json by name. Where none is there, well-known names decide.
+ * The last of these files also holds the chat template, unless that is a file of
+ * its own, chat_template.jinja. */
 #include <stdio.h>
 #include <string.h>
 
@@ -30,6 +32,7 @@ static const char *const end_names[] = {"</s>",
 static bool mark_end(att_tokenizer *t, int64_t id) {
   if (id < 0 || id >= t->vocab.size || t->vocab.entries[id].flags == 0) return false;
   t->vocab.entries[id].flags |= ATT_TOKEN_END;
+  if (t->eos < 0) t->eos = (int32_t)id;
   return true;
 }
 
@@ -49,7 +52,31 @@ typedef struct finder {
   bool found_end;
 } finder;
 
-static void look(finder *f, const att_json_node *root) {
+static att_status keep_template(att_tokenizer *t, const char *text, size_t bytes) {
+  char *copy;
+  ATT_TRY(att_arena_copy(&copy, &t->arena, text, (int64_t)bytes));
+  t->chat_template = copy;
+  t->chat_template_bytes = bytes;
+  return ATT_OK;
+}
+
+/* "chat_template": a text, or a list of named ones. */
+static att_status look_for_template(att_tokenizer *t, const att_json_node *root) {
+  const att_json_node *node = att_json_member(root, "chat_template");
+  if (node != NULL && node->type == ATT_JSON_ARRAY) {
+    const att_json_node *entry = node->child;
+    for (; entry; entry = entry->next) {
+      const att_json_node *name = att_json_member(entry, "name");
+      if (name != NULL && name->type == ATT_JSON_STRING && strcmp(name->text, "default") == 0)
+        break;
+    }
+    node = att_json_member(entry, "template");
+  }
+  if (node == NULL || node->type != ATT_JSON_STRING) return ATT_OK;
+  return keep_template(t, node->text, node->text_bytes);
+}
+
+static att_status look(finder *f, const att_json_node *root) {
   const att_json_node *end = att_json_member(root, f->end_key);
   int64_t begin = id_of(f->t, att_json_member(root, f->begin_key));
   if (f->t->bos < 0 && begin >= 0 && begin < f->t->vocab.size) f->t->bos = (int32_t)begin;
@@ -59,6 +86,7 @@ static void look(finder *f, const att_json_node *root) {
   } else if (mark_end(f->t, id_of(f->t, end))) {
     f->found_end = true;
   }
+  return look_for_template(f->t, root);
 }
 
 static att_status look_into(finder *f, const char *folder, const char *name) {
@@ -71,9 +99,21 @@ static att_status look_into(finder *f, const char *folder, const char *name) {
   att_status status =
       att_json_parse(&json, f->t->runtime, (const char *)file.data, file.bytes, path);
   if (status == ATT_OK) {
-    look(f, att_json_root(json));
+    status = look(f, att_json_root(json));
     att_json_free(json);
   }
+  att_file_unmap(&file);
+  return status;
+}
+
+static att_status read_template(att_tokenizer *t, const char *folder) {
+  char path[4096];
+  att_file file;
+  if (snprintf(path, sizeof path, "%s/chat_template.jinja", folder) >= (int)sizeof path)
+    return ATT_OK;
+  if (!att_path_is_file(path)) return ATT_OK;
+  ATT_TRY(att_file_map(&file, path));
+  att_status status = keep_template(t, (const char *)file.data, file.bytes);
   att_file_unmap(&file);
   return status;
 }
@@ -90,6 +130,7 @@ att_status att_tokenizer_find_ends(att_tokenizer *t, const char *folder) {
     ATT_TRY(look_into(&by_name, folder, "tokenizer_config.json"));
     ATT_TRY(look_into(&by_id, folder, "generation_config.json"));
     ATT_TRY(look_into(&by_id, folder, "config.json"));
+    ATT_TRY(read_template(t, folder));
   }
   for (size_t i = 0; i < COUNT(begin_names) && t->bos < 0; i++)
     t->bos = special_named(t, begin_names[i]);

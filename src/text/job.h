@@ -22,6 +22,8 @@ typedef struct att_token {
 struct att_job {
   const att_tokenizer *tokenizer;
   bool parse_special;
+  const att_piece *plain; /* stretches of the input where no special token is parsed */
+  int64_t n_plain;
   att_text text;
   att_list pieces, spare_pieces; /* att_piece */
   att_list matches;              /* att_piece, see text/pattern.h */

@@ -116,11 +116,22 @@ static att_status set_ends(loader *l) {
   ATT_TRY(check_id(l, s->eot, "eot"));
   ATT_TRY(check_id(l, s->eom, "eom"));
   t->bos = (int32_t)s->bos;
+  t->eos = (int32_t)s->eos;
   const int64_t ends[] = {s->eos, s->eot, s->eom};
   for (int i = 0; i < 3; i++)
     if (ends[i] >= 0) t->vocab.entries[ends[i]].flags |= ATT_TOKEN_END;
   bool bos = s->add_bos < 0 ? l->add_bos : s->add_bos;
   return make_templates(l, bos && s->bos >= 0, s->add_eos > 0 && s->eos >= 0);
+}
+
+static att_status keep_template(const loader *l) {
+  const att_stored_text *text = &l->stored->chat_template;
+  char *copy;
+  if (!text->bytes) return ATT_OK;
+  ATT_TRY(att_arena_copy(&copy, &l->hf.t->arena, text->bytes, (int64_t)text->n));
+  l->hf.t->chat_template = copy;
+  l->hf.t->chat_template_bytes = text->n;
+  return ATT_OK;
 }
 
 /* ---- SentencePiece ---- */
@@ -224,6 +235,7 @@ static att_status load(loader *l) {
   ATT_TRY(add_cut_tokens(l));
   ATT_TRY(att_hf_spell(&l->hf));
   ATT_TRY(set_ends(l));
+  ATT_TRY(keep_template(l));
   return l->stored->eos >= 0 ? ATT_OK : att_tokenizer_find_ends(l->hf.t, NULL);
 }
 

@@ -28,8 +28,9 @@ typedef struct att_stored_tokenizer {
   att_stored_text model, pre; /* tokenizer.ggml.model and .pre */
   int64_t n_tokens, n_merges;
   const att_stored_text *tokens, *merges;
-  const float *scores;  /* [n_tokens] or NULL */
-  const int32_t *types; /* [n_tokens] or NULL: all normal */
+  const float *scores;           /* [n_tokens] or NULL */
+  const int32_t *types;          /* [n_tokens] or NULL: all normal */
+  att_stored_text chat_template; /* bytes NULL: none */
   int64_t bos, eos, eot, eom, unknown;
   int add_bos, add_eos, add_space;
 } att_stored_tokenizer;

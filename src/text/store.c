@@ -121,6 +121,7 @@ static att_status store_merges(att_tokenizer_copy *c, const att_tokenizer *t) {
 static void store_ends(att_stored_tokenizer *s, const att_tokenizer *t) {
   bool before = true;
   s->bos = t->bos;
+  s->chat_template = (att_stored_text){t->chat_template, t->chat_template_bytes};
   s->add_bos = s->add_eos = 0;
   for (int i = 0; i < t->single.n; i++) {
     int32_t id = t->single.items[i].id;

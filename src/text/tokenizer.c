@@ -10,7 +10,7 @@ att_status att_tokenizer_create(att_tokenizer **out, const att_runtime *runtime)
   void *memory;
   ATT_TRY(att_alloc(&memory, runtime, 1, sizeof(att_tokenizer), "tokenizer"));
   att_tokenizer *t = memory;
-  *t = (att_tokenizer){.runtime = runtime, .bos = -1};
+  *t = (att_tokenizer){.runtime = runtime, .bos = -1, .eos = -1};
   att_arena_init(&t->arena, runtime);
   att_list_init(&t->regexes, runtime, sizeof(att_regex *));
   *out = t;

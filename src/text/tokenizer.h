@@ -61,7 +61,9 @@ struct att_tokenizer {
   const att_runtime *runtime;
   att_arena arena; /* everything below lives here */
   att_vocab vocab;
-  int32_t bos; /* or -1 */
+  int32_t bos, eos;          /* or -1 */
+  const char *chat_template; /* as the file has it, or NULL */
+  size_t chat_template_bytes;
   const att_kind *kind;
   const void *model; /* what kind->encode needs */
   const att_step *normalizers, *pretokenizers;
@@ -92,7 +94,8 @@ att_status att_load_gpt2(att_tokenizer **out, const att_runtime *runtime, const 
                          size_t merges_bytes, const char *merges_name);
 
 /* Finds out which ids begin and end a text, from the model's other files in
- * `folder` (may be NULL) or, where they do not say, from well-known names. */
+ * `folder` (may be NULL) or, where they do not say, from well-known names; and
+ * the chat template, where one of the files holds it. */
 att_status att_tokenizer_find_ends(att_tokenizer *t, const char *folder);
 
 /* words.txt (load_words.c); a text with a word that it lacks is UNSUPPORTED. */
