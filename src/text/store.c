@@ -121,7 +121,6 @@ static att_status store_merges(att_tokenizer_copy *c, const att_tokenizer *t) {
 static void store_ends(att_stored_tokenizer *s, const att_tokenizer *t) {
   bool before = true;
   s->bos = t->bos;
-  s->chat_template = (att_stored_text){t->chat_template, t->chat_template_bytes};
   s->add_bos = s->add_eos = 0;
   for (int i = 0; i < t->single.n; i++) {
     int32_t id = t->single.items[i].id;
@@ -258,9 +257,14 @@ att_status att_tokenizer_store(att_tokenizer_copy *out, const att_tokenizer *t, 
                     (long long)t->vocab.size, (long long)n_tokens);
   att_arena_init(&out->arena, t->runtime);
   store_ends(&out->stored, t);
-  att_status status = t->kind == &att_kind_bpe        ? store_llama(out, t)
-                      : t->kind == &att_kind_byte_bpe ? store_gpt2(out, t)
-                                                      : cannot(t);
+  att_status status = ATT_OK;
+  if (t->chat_template)
+    status = text_of(&out->stored.chat_template, &out->arena, t->chat_template,
+                     (int64_t)t->chat_template_bytes);
+  if (status == ATT_OK)
+    status = t->kind == &att_kind_bpe        ? store_llama(out, t)
+             : t->kind == &att_kind_byte_bpe ? store_gpt2(out, t)
+                                             : cannot(t);
   if (status != ATT_OK) att_tokenizer_copy_release(out);
   return status;
 }

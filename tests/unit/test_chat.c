@@ -47,7 +47,7 @@ static int set_up(void **state) {
   how.special = special;
   how.n_special = 4;
   how.begin = "<s>";
-  snprintf(f->folder, sizeof f->folder, "/tmp/attend-chat-XXXXXX");
+  snprintf(f->folder, sizeof f->folder, "attend-test-chat-XXXXXX");
   assert_non_null(mkdtemp(f->folder));
   snprintf(f->path, sizeof f->path, "%s/tokenizer.json", f->folder);
   snprintf(text, sizeof text, "%s/text", f->folder);
