@@ -184,20 +184,38 @@ static att_runtime *open_target(const char *target, int threads) {
   return runtime;
 }
 
-static void tiles_have_the_bits_of_the_definition(void **state) {
-  (void)state;
-  uint64_t seed = getenv("ATT_SEED") ? strtoull(getenv("ATT_SEED"), NULL, 10) : 1;
-  /* Under emulation a call takes a hundred times longer. */
-  int most = getenv("ATT_TEST_EMULATED") ? 40 : 400;
-  int calls = getenv("ATT_CALLS") ? atoi(getenv("ATT_CALLS")) : most;
-  att_runtime *runtimes[16];
-  int n_runtimes = 1;
-  runtimes[0] = open_target("plain", 1);
+/* The call's outputs on `runtime` are those of the definition, out[0] and lse[0]. */
+static void compare(call *c, att_runtime *runtime, uint64_t seed, float *out[2], float *lse[2]) {
+  run(c, runtime, out[1], lse[1]);
+  int64_t at = first_difference(out[0], out[1], c->out_count);
+  if (at >= 0)
+    fail_msg("seed %llu, %s: out[%lld] is %a, by definition %a", (unsigned long long)seed,
+             att_runtime_target(runtime), (long long)at, (double)out[1][at], (double)out[0][at]);
+  at = first_difference(lse[0], lse[1], c->lse_count);
+  if (at >= 0)
+    fail_msg("seed %llu, %s: lse[%lld] is %a, by definition %a", (unsigned long long)seed,
+             att_runtime_target(runtime), (long long)at, (double)lse[1][at], (double)lse[0][at]);
+}
+
+/* All usable targets of the definition's class but itself. */
+static int open_class(att_runtime **runtimes, att_runtime *definition) {
+  int n = 0;
   for (int i = 0, usable; att_target_name(i, &usable); i++) {
     const char *name = att_target_name(i, &usable);
-    if (!usable || strcmp(name, "plain") == 0 || strcmp(name, "portable") == 0) continue;
-    runtimes[n_runtimes++] = open_target(name, 1 + i % 3);
+    if (!usable || strcmp(name, att_runtime_target(definition)) == 0) continue;
+    runtimes[n] = open_target(name, 1 + i % 3);
+    bool same_class = strcmp(att_runtime_class(runtimes[n]), att_runtime_class(definition)) == 0;
+    same_class ? (void)n++ : att_runtime_free(runtimes[n]);
   }
+  return n;
+}
+
+static void check_class(const char *target) {
+  uint64_t seed = getenv("ATT_SEED") ? strtoull(getenv("ATT_SEED"), NULL, 10) : 1;
+  int most = getenv("ATT_TEST_EMULATED") ? 10 : 250;
+  int calls = getenv("ATT_CALLS") ? atoi(getenv("ATT_CALLS")) : most;
+  att_runtime *definition = open_target(target, 1), *runtimes[16];
+  int n_runtimes = open_class(runtimes, definition);
   call c = {.q = malloc(max_floats * 4),
             .k = malloc(max_floats * 4),
             .v = malloc(max_floats * 4),
@@ -209,29 +227,31 @@ static void tiles_have_the_bits_of_the_definition(void **state) {
   float *memory = malloc(sizeof(float) * 4 * max_floats);
   float *out[2] = {memory, memory + max_floats},
         *lse[2] = {memory + 2 * max_floats, memory + 3 * max_floats};
-  for (int n = 0; n < calls; n++, seed++) {
+  for (int n = 0; n < calls && n_runtimes > 0; n++, seed++) {
     choose(&c, seed);
-    run(&c, runtimes[0], out[0], lse[0]);
-    for (int r = 1; r < n_runtimes; r++) {
-      run(&c, runtimes[r], out[1], lse[1]);
-      int64_t at = first_difference(out[0], out[1], c.out_count);
-      if (at >= 0)
-        fail_msg("seed %llu, %s: out[%lld] is %a, by definition %a", (unsigned long long)seed,
-                 att_runtime_target(runtimes[r]), (long long)at, (double)out[1][at],
-                 (double)out[0][at]);
-      at = first_difference(lse[0], lse[1], c.lse_count);
-      if (at >= 0)
-        fail_msg("seed %llu, %s: lse[%lld] is %a, by definition %a", (unsigned long long)seed,
-                 att_runtime_target(runtimes[r]), (long long)at, (double)lse[1][at],
-                 (double)lse[0][at]);
-    }
+    run(&c, definition, out[0], lse[0]);
+    for (int r = 0; r < n_runtimes; r++) compare(&c, runtimes[r], seed, out, lse);
   }
   for (int r = 0; r < n_runtimes; r++) att_runtime_free(runtimes[r]);
+  att_runtime_free(definition);
   void *all[] = {c.q, c.k, c.v, c.bias, c.slopes, c.sinks, c.dense, c.documents, memory};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
 }
 
+static void tiles_have_other_bits_in_class_fma(void **state) {
+  (void)state;
+  check_class("plain");
+}
+
+static void tiles_have_other_bits_in_class_muladd(void **state) {
+  (void)state;
+  check_class("portable");
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(tiles_have_the_bits_of_the_definition)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(tiles_have_other_bits_in_class_fma),
+      cmocka_unit_test(tiles_have_other_bits_in_class_muladd),
+  };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

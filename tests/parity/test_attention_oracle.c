@@ -43,7 +43,8 @@ static const att_dtype dtypes[] = {ATT_F32, ATT_F32, ATT_F16, ATT_BF16, ATT_F64}
 
 /* Calls with one feature, mostly in odd layouts, with all results. */
 static void calls_with(unsigned features) {
-  uint64_t seed = environment("ATT_SEED", 1), calls = environment("ATT_CALLS", 12);
+  uint64_t seed = environment("ATT_SEED", 1),
+           calls = environment("ATT_CALLS", test_calls(20) < 20 ? 5 : 12);
   for (uint64_t n = 0; n < calls; n++)
     one_call(seed + n, features | CASE_RESULTS | (n % 4 ? CASE_LAYOUT | CASE_REPEATS : 0),
              dtypes[n % 5]);
@@ -86,7 +87,7 @@ FAILURES(TEST)
 /* Any features together: what no test above has combined. */
 static void features_disturb_each_other(void **state) {
   (void)state;
-  uint64_t seed = environment("ATT_SEED", 1000), calls = environment("ATT_CALLS", 40);
+  uint64_t seed = environment("ATT_SEED", 1000), calls = environment("ATT_CALLS", test_calls(40));
   for (uint64_t n = 0; n < calls; n++) {
     uint64_t random = (seed + n) * 0x2545f4914f6cdd1d + 7;
     for (int r = 0; r < 4; r++) test_random(&random);

@@ -46,7 +46,7 @@ static void threads_change_bits(void **state) {
   static const int counts[] = {2, 3, 5};
   for (int n = 0; n < 3; n++) {
     att_runtime *many = case_runtime(NULL, counts[n]);
-    for (uint64_t seed = 1; seed <= calls; seed++) {
+    for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
       ran r;
       make_and_run(&r, seed, CASE_RESULTS, 0);
       att_sdpa_args again = r.c.args;
@@ -64,7 +64,7 @@ static void spans_taken_apart_change_bits(void **state) {
   (void)state;
   att_runtime *many = case_runtime(NULL, 5);
   int split = 0;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make(&r, seed, CASE_BLOCK_SIZES, CASE_PACKED | CASE_ROWS, ATT_F32);
     r.c.args.span = r.c.args.block;
@@ -79,7 +79,8 @@ static void spans_taken_apart_change_bits(void **state) {
     bits_expect_results(r.label, &r.c.args, &again);
     case_free(&r.c);
   }
-  assert_true(split > calls / 8 || strcmp(att_runtime_target(many), "portable") == 0);
+  assert_true(split > (int)test_calls(calls) / 8 ||
+              strcmp(att_runtime_target(many), "portable") == 0);
   att_runtime_free(many);
 }
 
@@ -117,7 +118,7 @@ static att_sdpa_args member_of(const att_sdpa_args *all, int64_t b) {
 
 static void other_batch_members_change_bits(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make_and_run(&r, seed, CASE_RESULTS, CASE_PACKED | CASE_DROPOUT);
     for (int64_t b = 0; b < r.c.b; b++) {
@@ -134,7 +135,7 @@ static void other_batch_members_change_bits(void **state) {
 
 static void strides_change_bits(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make_and_run(&r, seed, CASE_RESULTS | CASE_LAYOUT | CASE_REPEATS, 0);
     att_sdpa_args plain = r.c.args;
@@ -190,7 +191,7 @@ static att_sdpa_args some_queries(const att_sdpa_args *all, int64_t *offsets, in
 static void chunks_of_queries_change_bits(void **state) {
   (void)state;
   unsigned never = CASE_PACKED | CASE_DROPOUT | CASE_TREE | CASE_BLOCKS | CASE_ROWS;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     int64_t offsets[4];
     make_and_run(&r, seed, CASE_RESULTS, never);
@@ -231,7 +232,7 @@ static att_sdpa_args packed_member(const att_sdpa_args *all, int64_t n) {
 static void packing_changes_bits(void **state) {
   (void)state;
   unsigned never = CASE_DROPOUT | CASE_TREE | CASE_BLOCKS | CASE_DENSE | CASE_DOCUMENTS | CASE_BIAS;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make_and_run(&r, seed, CASE_RESULTS | CASE_PACKED, never);
     for (int64_t n = 0; n < r.c.n_sequences; n++) {
@@ -248,7 +249,7 @@ static void packing_changes_bits(void **state) {
 static void left_padding_changes_bits(void **state) {
   (void)state;
   unsigned never = CASE_PACKED | CASE_MASKS | CASE_BIAS | CASE_DROPOUT | CASE_RESULTS;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make(&r, seed, 0, never, bits_dtype(seed));
     case_rule(&r.c, (att_mask_rule){.kind = ATT_MASK_CAUSAL});
@@ -274,7 +275,7 @@ static void left_padding_changes_bits(void **state) {
 
 static void results_change_bits(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make_and_run(&r, seed, CASE_RESULTS, 0);
     att_sdpa_args bare = r.c.args;
@@ -293,7 +294,7 @@ static void larger_plan_changes_bits(void **state) {
   att_runtime *many = case_runtime(NULL, 3);
   unsigned never = CASE_PACKED | CASE_TREE | CASE_BLOCKS | CASE_DENSE | CASE_DOCUMENTS | CASE_BIAS |
                    CASE_ROWS | CASE_LAYOUT | CASE_KEYS | CASE_RESULTS;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     ran r;
     make(&r, seed, 0, never, bits_dtype(seed));
     att_sdpa_plan *plan;

@@ -137,7 +137,7 @@ static void feed(cached *x, att_runtime *runtime, int64_t most) {
 }
 
 static void fed_in_chunks(att_dtype dtype, int64_t most) {
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     cached x;
     cached_make(&x, seed, dtype, most > 1);
     bits_run(one, x.label, &x.c.args);
@@ -165,7 +165,7 @@ static void token_by_token_has_other_bits(void **state) {
 static void first_key_inside_a_panel_changes_bits(void **state) {
   (void)state;
   static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     cached x;
     cached_make(&x, seed, dtypes[seed % 3], true);
     int64_t *starts = case_integers(&x.c, 0, x.c.t + 1);
@@ -180,7 +180,7 @@ static void first_key_inside_a_panel_changes_bits(void **state) {
 /* cache_lengths attends to fewer keys than there are. */
 static void shorter_length_reads_on(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     cached x;
     cached_make(&x, seed, ATT_F16, true);
     int64_t *lengths = case_integers(&x.c, 0, x.c.t + 1);
@@ -205,7 +205,7 @@ static void shorter_length_reads_on(void **state) {
 static void hidden_nan_in_the_cache_arrives(void **state) {
   (void)state;
   static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
-  for (uint64_t seed = 1; seed <= 2 * calls; seed++) {
+  for (uint64_t seed = 1; seed <= 2 * test_calls(calls); seed++) {
     cached x;
     cached_make(&x, seed, dtypes[seed % 3], true);
     int64_t t = x.c.t, last = t - case_below(&x.c, t < 20 ? t + 1 : 20), hidden = last / 2;
@@ -238,7 +238,7 @@ static void hidden_nan_in_the_cache_arrives(void **state) {
 /* Forgetting and writing again leaves nothing of the first text. */
 static void truncation_leaves_a_trace(void **state) {
   (void)state;
-  for (uint64_t seed = 1; seed <= calls; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     cached x;
     cached_make(&x, seed, ATT_BF16, false);
     bits_run(one, x.label, &x.c.args);

@@ -202,7 +202,7 @@ static void bits_are_not_those_of_the_page(void **state) {
     if (!usable) continue;
     runtime = case_runtime(name, 2);
     fused = strcmp(att_runtime_class(runtime), "fma") == 0;
-    for (uint64_t seed = 1; seed <= calls; seed++) {
+    for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
       att_case c;
       char label[96];
       unsigned features = bits_features(seed, CASE_RESULTS, CASE_ROWS | CASE_LAYOUT);

@@ -73,7 +73,7 @@ static void hide_all(att_case *c, enum hider how) {
 
 static void hidden_rows_are_not_exactly_zero(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < hiders * 5; seed++) {
+  for (uint64_t seed = 0; seed < hiders * test_calls(5); seed++) {
     att_case c;
     sized(&c, seed, CASE_RESULTS | CASE_LAYOUT, 5 + (int64_t)seed % 40, 1 + (int64_t)seed * 20);
     hide_all(&c, (enum hider)(seed % hiders));
@@ -93,7 +93,7 @@ static void hidden_rows_are_not_exactly_zero(void **state) {
 
 static void sink_of_a_hidden_row_is_lost(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < hiders * 5; seed++) {
+  for (uint64_t seed = 0; seed < hiders * test_calls(5); seed++) {
     att_case c;
     sized(&c, seed, CASE_RESULTS, 5, 40);
     float sinks[16];
@@ -176,7 +176,7 @@ static void first_spans_hidden(uint64_t seed, unsigned features, int64_t hidden)
 
 static void hidden_first_span_leaves_a_trace(void **state) {
   (void)state;
-  for (uint64_t seed = 0; seed < 30; seed++)
+  for (uint64_t seed = 0; seed < test_calls(30); seed++)
     first_spans_hidden(seed, seed % 2 ? CASE_SINKS : CASE_SOFTCAP, 1 + (int64_t)seed % 4);
 }
 

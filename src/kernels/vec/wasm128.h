@@ -1,0 +1,22 @@
+/* Vector vocabulary on WebAssembly's SIMD128: 16 lanes are four values. No
+ * fused multiply-add (the one of relaxed SIMD rounds as the host likes): class
+ * muladd. */
+#ifndef ATT_KERNELS_VEC_WASM128_H
+#define ATT_KERNELS_VEC_WASM128_H
+
+#include <wasm_simd128.h>
+
+#include "kernels/vec/quad.h"
+
+#define V_TILE_ROWS 2
+#define V_TILE_PANELS 1
+
+static inline qf q_fma(qf x, qf y, qf z) { return x * y + z; }
+static inline qf q_sqrt(qf x) { return (qf)wasm_f32x4_sqrt((v128_t)x); }
+static inline qf q_max(qf x, qf y) { return (qf)wasm_f32x4_pmax((v128_t)x, (v128_t)y); }
+static inline qf q_min(qf x, qf y) { return (qf)wasm_f32x4_pmin((v128_t)x, (v128_t)y); }
+static inline qf q_load_f16(const uint16_t *p) { return q_widen_f16(q_load_halves(p)); }
+
+#include "kernels/vec/quads.h"
+
+#endif
