@@ -92,7 +92,7 @@ static inline float test_number(uint64_t *state, float scale) {
 
 typedef struct test_tensors {
   int n;
-  char names[256][64];
+  char names[256][96];
   const char *pointers[256];
   att_view views[256];
 } test_tensors;
@@ -112,7 +112,7 @@ static inline void test_add_tensor(test_tensors *t, const att_arch *arch, const 
     x[i] = (norm ? 1.0f : 0.0f) + test_number(random, vector ? 0.1f : 0.3f);
   int64_t shape[2] = {stored->transposed ? columns : rows, stored->transposed ? rows : columns};
   assert_true(t->n < 256);
-  assert_true(att_layer_name_write(t->names[t->n], 64, arch->names[slot].name, layer));
+  assert_true(att_layer_name_write(t->names[t->n], 96, arch->names[slot].name, layer));
   t->pointers[t->n] = t->names[t->n];
   t->views[t->n++] = att_view_of(x, ATT_F32, vector ? 1 : 2, shape);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attend/encoder.h"
 #include "attend/generate.h"
 #include "attend/status.h"
 #include "json_out.h"
@@ -145,6 +146,21 @@ static int report(const cli *c, const stream *s, const att_session *session,
                   (long long)most_new);
 }
 
+/* A decoder goes on with the prompt. One beside an encoder looks at the prompt and
+ * begins a text of its own. */
+static att_status go_on(att_generate_result *result, att_session *session, att_sampler *sampler,
+                        stream *s, const att_generate_options *how) {
+  const att_model_info *info = att_model_describe(what.model);
+  if (info->kind != ATT_MODEL_ENCODER_DECODER) {
+    for (int64_t i = 0; i < what.n; i++) put_token(s, what.ids[i]);
+    return att_generate(result, session, sampler, what.ids, what.n, how);
+  }
+  const att_text text = {.tokens = what.ids, .n = what.n};
+  att_status status = att_session_encode(session, &text, 1);
+  if (status != ATT_OK) return status;
+  return att_generate(result, session, sampler, &info->start_token, 1, how);
+}
+
 static int generate(const cli *c, att_session *session, att_sampler *sampler, stream *s) {
   att_generate_options how;
   att_generate_options_init(&how);
@@ -155,8 +171,7 @@ static int generate(const cli *c, att_session *session, att_sampler *sampler, st
   how.n_stop = stops.n;
   att_generate_result result = {0};
   signal(SIGINT, interrupt);
-  for (int64_t i = 0; i < what.n; i++) put_token(s, what.ids[i]);
-  att_status status = att_generate(&result, session, sampler, what.ids, what.n, &how);
+  att_status status = go_on(&result, session, sampler, s, &how);
   signal(SIGINT, SIG_DFL);
   if (status != ATT_OK || s->failed) return cli_fail_status(c);
   const char *rest = "";
@@ -169,11 +184,16 @@ static int generate(const cli *c, att_session *session, att_sampler *sampler, st
 /* Room for prompt and new tokens, at most what the model has. */
 static att_session_options session_options(void) {
   static const att_dtype types[] = {ATT_F32, ATT_F16, ATT_BF16};
-  const int64_t most = att_model_describe(what.model)->context;
+  const att_model_info *info = att_model_describe(what.model);
   att_session_options room;
   att_session_options_init(&room);
   room.context = context;
-  if (context == 0) room.context = what.n + most_new < most ? what.n + most_new : most;
+  if (info->kind == ATT_MODEL_ENCODER_DECODER) {
+    room.encoder_tokens = what.n;
+    if (context == 0) room.context = most_new + 1;
+  } else if (context == 0) {
+    room.context = what.n + most_new < info->context ? what.n + most_new : info->context;
+  }
   room.cache_dtype = types[cache_type];
   return room;
 }
@@ -181,7 +201,13 @@ static att_session_options session_options(void) {
 static int with_model(const cli *c) {
   const att_model_info *info = att_model_describe(what.model);
   const att_session_options room = session_options();
-  if (what.n > info->context || (context > 0 && what.n > context))
+  if (info->kind == ATT_MODEL_ENCODER)
+    return cli_fail(c,
+                    "%s is an encoder: it reads texts but does not write (see attend help fill "
+                    "and embed)",
+                    info->name);
+  bool continues = info->kind == ATT_MODEL_DECODER;
+  if (continues && (what.n > info->context || (context > 0 && what.n > context)))
     return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what.n,
                     (long long)(context > 0 && context < info->context ? context : info->context));
   att_session *session = NULL;
@@ -218,6 +244,8 @@ const command cmd_run = {
     .about = "Prints the prompt and what the model makes of it, as it comes. The same prompt, "
              "options and seed give the same text on any machine of one class, with any number "
              "of threads.\n\n"
+             "A model with an encoder (T5) reads PROMPT and then writes a text of its own, such as "
+             "a translation; that text alone is printed.\n\n"
              "PROMPT may be empty: the model then begins on its own. Text that begins with a "
              "dash goes behind --.\n\n"
              "Order: repeat penalty, temperature, top-k, top-p, min-p, one draw. Ctrl-C stops "

@@ -5,12 +5,8 @@
 #include "attend/capture.h"
 #include "cli.h"
 #include "json_out.h"
+#include "likely.h"
 #include "subject.h"
-
-typedef struct likely {
-  int32_t id;
-  float probability;
-} likely;
 
 /* Rows are copied out of the captures: contiguous, owned by this struct. T keys,
  * D head width, Dv value width. */
@@ -34,7 +30,7 @@ typedef struct explained {
   float *weighted;        /* [T,Dv]: weight times value */
   float *z;               /* [Dv] */
   likely *next;           /* what the model holds likely behind the query */
-  int n_next;
+  int64_t n_next;
   att_session *session;
   att_capture *capture;
 } explained;

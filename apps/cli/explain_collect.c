@@ -83,22 +83,10 @@ static int check_request(explained *e, const cli *c, const explain_request *r) {
   return CLI_OK;
 }
 
-/* The likeliest tokens behind the query, softmax over the whole vocabulary. */
+/* The likeliest tokens behind the query. */
 static att_status collect_next(explained *e, att_view logits) {
-  int64_t vocab = logits.shape[0];
-  float *scores = copied(logits);
-  float *p = memory_get((size_t)vocab, sizeof *p);
-  const engine_softmax_out out = {.weights = p};
-  att_status status = engine_softmax(e->what->runtime, &out, scores, 1, vocab);
   e->next = memory_get(N_NEXT, sizeof *e->next);
-  for (; status == ATT_OK && e->n_next < N_NEXT && e->n_next < vocab; e->n_next++) {
-    int64_t best = strongest(p, vocab);
-    e->next[e->n_next] = (likely){(int32_t)best, p[best]};
-    p[best] = -1;
-  }
-  free(scores);
-  free(p);
-  return status;
+  return likely_find(e->next, &e->n_next, N_NEXT, e->what->runtime, logits.data, logits.shape[0]);
 }
 
 /* Reads the prompt up to the query, notes what the model would say there, then

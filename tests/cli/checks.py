@@ -8,6 +8,7 @@ import array
 import fcntl
 import glob
 import json
+import math
 import os
 import pty
 import re
@@ -497,6 +498,61 @@ def check_threads_and_targets(program):
         if seen.setdefault(value["class"], value["tokens"]) != value["tokens"]:
             return f"{extra}: {value['tokens']}"
     return None if len(seen) == 2 else f"classes seen: {list(seen)}"
+
+
+TINY = os.path.join(run_cases.SHARED, "golden_models", "tiny_random")
+
+
+def read_ids(path, name):
+    """A tensor of whole numbers, or None."""
+    with open(path, "rb") as stream:
+        header = json.loads(stream.read(struct.unpack("<Q", stream.read(8))[0]))
+        data = stream.read()
+    begin, end = header[name]["data_offsets"] if name in header else (0, 0)
+    return list(array.array("q", data[begin:end])) or None
+
+
+def check_encoders_match_published_traces(program):
+    """attend embed and fill give the vectors and probabilities of published traces"""
+    for path in sorted(glob.glob(os.path.join(TINY, "*bert*", "expected", "*.safetensors"))):
+        ids, mask = read_ids(path, "input_ids"), read_ids(path, "attention_mask")
+        types = read_ids(path, "token_type_ids")
+        if 0 in mask or any(types):  # the program has no flags for those
+            continue
+        trace, n = read_safetensors(path)[1], len(ids)
+        model, text = os.path.dirname(os.path.dirname(path)), ",".join(map(str, ids))
+        hidden = trace["final_hidden"]
+        rows = [list(hidden[i * 32:(i + 1) * 32]) for i in range(n)]
+        wanted = {"cls": rows[0], "mean": [sum(column) / n for column in zip(*rows)]}
+        if "pooled" in trace:
+            wanted["head"] = list(trace["pooled"])
+        for pool, vector in wanted.items():
+            got = read_json(program, "embed", "-m", model, "--ids", text, "--pool", pool)
+            problem = far(got["texts"][0]["vector"], vector, 1e-4)
+            if problem:
+                return f"{path} {pool}: {problem}"
+        got = read_json(program, "fill", "-m", model, "--ids", text, "--mask-id", str(ids[-1]),
+                        "--top", "96")
+        for gap in got["gaps"]:
+            logits = trace["logits"][gap["position"] * 96:][:96]
+            total = sum(math.exp(logit) for logit in logits)
+            for row in gap["candidates"]:
+                if abs(row["probability"] - math.exp(logits[row["id"]]) / total) > 1e-4:
+                    return f"{path}: gap at {gap['position']}, token {row['id']}"
+    return None
+
+
+def check_run_of_t5_is_published(program):
+    """attend run with T5 begins with the token of published traces, from either format"""
+    for path in sorted(glob.glob(os.path.join(TINY, "t5*", "expected", "*.safetensors"))):
+        ids = ",".join(map(str, read_ids(path, "encoder_input_ids")))
+        logits = read_safetensors(path)[1]["logits"][:96]
+        folder = os.path.dirname(os.path.dirname(path))
+        for model in (folder, os.path.join(folder, "model.F32.gguf")):
+            got = read_json(program, "run", "-m", model, "--ids", ids, "-n", "1", "-t", "0")
+            if got["tokens"] != [max(range(96), key=lambda i: logits[i])]:
+                return f"{path} {model}: {got['tokens']}"
+    return None
 
 
 def all_checks():
