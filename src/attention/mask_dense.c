@@ -1,4 +1,6 @@
 /* dense: a matrix of truth values, broadcast from the right to [B,H,T,S]. */
+#include <string.h>
+
 #include "attention/mask.h"
 
 static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) {
@@ -8,6 +10,18 @@ static att_status check(const att_mask_rule *rule, const att_mask_sizes *sizes) 
     return att_fail(ATT_BAD_DTYPE, "the dense mask is %s, not bool",
                     att_dtype_name(rule->query_side.dtype));
   return ATT_OK;
+}
+
+/* visible &= row != 0 for eight bytes: adding 127 to seven bits of a byte carries
+ * into the eighth unless all are zero. */
+static void keep_seen(uint8_t *visible, const uint8_t *row) {
+  const uint64_t ones = 0x0101010101010101u;
+  uint64_t seen, old;
+  memcpy(&seen, row, 8);
+  memcpy(&old, visible, 8);
+  seen = ((seen & 127 * ones) + 127 * ones) | seen;
+  old &= seen >> 7 & ones;
+  memcpy(visible, &old, 8);
 }
 
 static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,
@@ -20,7 +34,9 @@ static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t
   int last = mask->ndim - 1;
   int64_t step = last < 0 || mask->shape[last] == 1 ? 0 : mask->stride[last];
   row += (low + query->start) * step;
-  for (int64_t r = low; r < high; r++) visible[r - low] &= row[(r - low) * step] != 0;
+  int64_t r = low;
+  for (; step == 1 && r + 8 <= high; r += 8) keep_seen(visible + (r - low), row + (r - low));
+  for (; r < high; r++) visible[r - low] &= row[(r - low) * step] != 0;
 }
 
 const att_mask_ops att_mask_dense = {.check = check, .hide = hide};

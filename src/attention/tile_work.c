@@ -112,6 +112,15 @@ void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_p
   lay_out(w, &arena);
 }
 
+/* n adjacent values of 16 bits as f32. */
+static void widen(const att_kernels *kernels, float *to, const void *from, int64_t skip, int64_t n,
+                  att_dtype dtype) {
+  const uint16_t *halves = (const uint16_t *)from + skip;
+  att_pack how = {.n = ATT_LANES, .k = n / ATT_LANES, .row_stride = 1, .k_stride = ATT_LANES};
+  (dtype == ATT_F16 ? kernels->pack_f16 : kernels->pack_bf16)(to, halves, &how);
+  for (int64_t c = n / ATT_LANES * ATT_LANES; c < n; c++) to[c] = att_load_f32(halves, c, dtype);
+}
+
 /* Queries of one head as f32 rows. */
 static void gather_head(att_tile_work *w, int64_t h, float *to) {
   const att_view *q = &w->problem->args->q;
@@ -121,10 +130,12 @@ static void gather_head(att_tile_work *w, int64_t h, float *to) {
     int64_t from = att_view_at(q, w->sequence.batch, h, row + i);
     if (q->dtype == ATT_F32 && q->stride[3] == 1) {
       memcpy(to + i * d, (const float *)q->data + from, (size_t)d * sizeof(float));
-      continue;
+    } else if (q->stride[3] == 1) {
+      widen(w->kernels, to + i * d, q->data, from, d, q->dtype);
+    } else {
+      for (int64_t c = 0; c < d; c++)
+        to[i * d + c] = att_load_f32(q->data, from + c * q->stride[3], q->dtype);
     }
-    for (int64_t c = 0; c < d; c++)
-      to[i * d + c] = att_load_f32(q->data, from + c * q->stride[3], q->dtype);
   }
 }
 
@@ -209,8 +220,14 @@ static void scatter(att_tile_work *w, int64_t h, const float *from) {
   int64_t dv = w->problem->dv, row = w->sequence.q_first + w->first_position;
   for (int64_t i = 0; i < w->positions; i++) {
     int64_t to = att_view_at(out, w->sequence.batch, h, row + i);
-    for (int64_t c = 0; c < dv; c++)
-      att_store_f32(out->data, to + c * out->stride[3], from[i * dv + c], out->dtype);
+    uint16_t *halves = (uint16_t *)out->data + to;
+    if (out->stride[3] == 1 && out->dtype == ATT_F16)
+      w->kernels->narrow_f16(halves, from + i * dv, dv);
+    else if (out->stride[3] == 1 && out->dtype == ATT_BF16)
+      w->kernels->narrow_bf16(halves, from + i * dv, dv);
+    else
+      for (int64_t c = 0; c < dv; c++)
+        att_store_f32(out->data, to + c * out->stride[3], from[i * dv + c], out->dtype);
   }
 }
 

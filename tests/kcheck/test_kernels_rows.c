@@ -105,6 +105,39 @@ static void rotation_differs_in_a_bit(void **state) {
   }
 }
 
+/* Any bits: denormals, ties, infinities, NaN and all between. */
+static void narrowing_differs_in_a_bit(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  att_rng rng;
+  att_rng_init(&rng, 4, 1);
+  for (int i = 0; i < n; i++) {
+    for (int round = 0; round < 200; round++) {
+      uint32_t bits[129];
+      uint16_t fast[130], plain[130];
+      float x[129];
+      int length = round % 130;
+      for (int k = 0; k < length; k++) {
+        bits[k] = att_rng_u32(&rng);
+        if (round % 3 == 1) bits[k] = (bits[k] & 0x8fffe000u) | 0x38001000u; /* ties in f16 */
+        if (round % 3 == 2) bits[k] = (bits[k] & 0xffff0000u) | 0x8000u;     /* and in bf16 */
+      }
+      memcpy(x, bits, sizeof x);
+      for (int type = 0; type < 2; type++) {
+        memset(fast, 0x5a, sizeof fast);
+        memset(plain, 0x5a, sizeof plain);
+        (type ? all[i].table.narrow_bf16 : all[i].table.narrow_f16)(fast, x, length);
+        (type ? all[i].plain.narrow_bf16 : all[i].plain.narrow_f16)(plain, x, length);
+        for (int k = 0; k < 130; k++)
+          if (fast[k] != plain[k])
+            fail_msg("%s, type %d: %a gives %04x, not %04x", all[i].table.target, type,
+                     (double)x[k], fast[k], plain[k]);
+      }
+    }
+  }
+}
+
 static void a_nan_is_missed(void **state) {
   (void)state;
   candidate all[8];
@@ -129,6 +162,7 @@ int main(void) {
       cmocka_unit_test(unary_kernels_differ_in_a_bit),
       cmocka_unit_test(binary_kernels_differ_in_a_bit),
       cmocka_unit_test(rotation_differs_in_a_bit),
+      cmocka_unit_test(narrowing_differs_in_a_bit),
       cmocka_unit_test(a_nan_is_missed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Rows to k-major panels of 16: a transpose of 16x16 blocks where rows are
- * adjacent in k, a copy where they are adjacent in n, element by element else. */
+ * adjacent in k, a copy where they are adjacent in n, element by element else.
+ * f32 to 16 bits: by vectors where the target has them (V_NARROWS). */
 
 #define V_PACK(suffix, type, load, widen)                                                          \
   static void body_pack_element_##suffix(float *to, const type *from, const att_pack *p,           \
@@ -33,3 +34,19 @@ V_PACK(f32, float, v_load, body_same)
 V_PACK(f16, uint16_t, v_load_f16, att_f16_to_f32)
 V_PACK(bf16, uint16_t, v_load_bf16, att_bf16_to_f32)
 #undef V_PACK
+
+static void body_narrow_f16(uint16_t *y, const float *x, int64_t n) {
+  int64_t i = 0;
+#ifdef V_NARROWS
+  for (; i + VN <= n; i += VN) v_store_f16(y + i, v_load(x + i));
+#endif
+  for (; i < n; i++) y[i] = att_f32_to_f16(x[i]);
+}
+
+static void body_narrow_bf16(uint16_t *y, const float *x, int64_t n) {
+  int64_t i = 0;
+#ifdef V_NARROWS
+  for (; i + VN <= n; i += VN) v_store_bf16(y + i, v_load(x + i));
+#endif
+  for (; i < n; i++) y[i] = att_f32_to_bf16(x[i]);
+}

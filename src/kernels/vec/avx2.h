@@ -10,6 +10,7 @@
 /* 6 x 2 accumulators, 2 columns, 1 broadcast: 15 of 16 registers. */
 #define V_TILE_ROWS 6
 #define V_TILE_PANELS 1
+#define V_NARROWS 1
 
 typedef struct {
   __m256 a, b;
@@ -168,6 +169,26 @@ static inline vf v_load_bf16(const uint16_t *p) {
 static inline vf v_load_f16(const uint16_t *p) {
   return V2(vf, _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)),
             _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 8))));
+}
+
+static inline void v_store_f16(uint16_t *p, vf x) {
+  const int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x.a, how));
+  _mm_storeu_si128((__m128i *)(p + 8), _mm256_cvtps_ph(x.b, how));
+}
+/* Half of the last kept bit, less one unless that bit is set, carries into it
+ * where x lies above the middle, or on it beside an odd one. */
+static inline __m256i v_round_bf16(__m256 x) {
+  __m256i bits = _mm256_castps_si256(x), odd = _mm256_srli_epi32(bits, 16);
+  odd = _mm256_and_si256(odd, _mm256_set1_epi32(1));
+  __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
+  __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+  __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_UNORD_Q));
+  return _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+}
+static inline void v_store_bf16(uint16_t *p, vf x) {
+  __m256i both = _mm256_packus_epi32(v_round_bf16(x.a), v_round_bf16(x.b));
+  _mm256_storeu_si256((__m256i *)p, _mm256_permute4x64_epi64(both, 0xd8));
 }
 
 /* Eight rows of eight lanes. */

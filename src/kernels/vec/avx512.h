@@ -12,6 +12,7 @@
 #define V_TILE_ROWS 12
 #define V_TILE_PANELS 2
 #define V_CHAINS 4
+#define V_NARROWS 1
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -88,6 +89,21 @@ static inline vf v_load_bf16(const uint16_t *p) {
 }
 static inline vf v_load_f16(const uint16_t *p) {
   return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p));
+}
+
+static inline void v_store_f16(uint16_t *p, vf a) {
+  _mm256_storeu_si256((__m256i *)p,
+                      _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
+/* Half of the last kept bit, less one unless that bit is set, carries into it
+ * where x lies above the middle, or on it beside an odd one. */
+static inline void v_store_bf16(uint16_t *p, vf a) {
+  __m512i bits = _mm512_castps_si512(a), odd = _mm512_srli_epi32(bits, 16);
+  odd = _mm512_and_si512(odd, _mm512_set1_epi32(1));
+  __m512i rounded = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
+  __m512i quiet = _mm512_or_si512(bits, _mm512_set1_epi32(0x400000));
+  rounded = _mm512_mask_mov_epi32(rounded, v_ne(a, a), quiet);
+  _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
 }
 
 /* r[i] lane j <-> r[j] lane i: 4-lane blocks inside registers, then the blocks. */
