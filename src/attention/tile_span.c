@@ -5,9 +5,11 @@
 #include "attention/tiles.h"
 #include "kv/cache.h"
 
-/* Values are packed, and 16-bit numbers widened, once for this many rows or
- * more; fewer read them as they lie. */
-#define PACK_ROWS 16
+/* 16-bit numbers are widened once for this many rows or more; fewer widen while
+ * they read. */
+#define WIDEN_ROWS 16
+/* So many rows repay the packing of values; fewer read them as they lie. */
+#define PACK_ROWS 144
 
 static void pack(const att_kernels *kernels, float *to, const void *from, int64_t skip,
                  att_dtype dtype, const att_pack *how) {
@@ -64,7 +66,7 @@ static void load_cached_keys(att_tile_work *w, const void *keys, int64_t first, 
 /* Few rows over a 16-bit cache: the kernel widens while it reads. */
 static bool use_cache_as_it_is(att_tile_work *w, const void *keys, const void *values, int64_t at) {
   const att_problem *p = w->problem;
-  if (w->rows >= PACK_ROWS || at % ATT_LANES || p->dv % ATT_LANES || p->dtype == ATT_F32)
+  if (w->rows >= WIDEN_ROWS || at % ATT_LANES || p->dv % ATT_LANES || p->dtype == ATT_F32)
     return false;
   w->element = 2;
   w->product = p->dtype == ATT_F16 ? w->kernels->tile_product_f16 : w->kernels->tile_product_bf16;

@@ -249,7 +249,7 @@ void att_tile_finish(att_tile_work *w) {
         .sink = w->sinks ? w->sinks + row : NULL,
         .out = out,
         .out_row = direct ? a->out.stride[2] : p->dv,
-        .lse = w->lse + row,
+        .lse = a->lse.data ? w->lse + row : NULL,
         .rows = w->positions,
         .n = p->dv,
     };

@@ -109,8 +109,10 @@ static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool carefu
     int64_t end = first + p->block < w->span_end ? first + p->block : w->span_end;
     if (bounds->low >= end || bounds->high <= first) continue;
     bool whole = bounds->whole_low <= first && bounds->whole_high >= end;
-    /* Where the mask's edge crosses the block, few rows at a time follow it. */
-    int64_t step = whole ? rows : w->kernels->tile_rows;
+    /* Where the mask's edge crosses the block, few rows at a time follow it, if
+     * that can leave out a panel of keys. */
+    bool narrow = bounds->high - first <= ATT_LANES;
+    int64_t step = whole || narrow ? rows : w->kernels->tile_rows;
     for (int64_t at = 0; at < rows; at += step)
       tile_block(w, row, at, rows - at < step ? rows - at : step, first, end, whole, careful);
   }
