@@ -2,6 +2,7 @@
  * say about a tile. */
 #include <string.h>
 
+#include "attention/dropout.h"
 #include "attention/tiles.h"
 #include "kv/cache.h"
 
@@ -177,8 +178,8 @@ static void find_dropout(att_tile_work *w, int64_t row, int64_t rows, int64_t fi
   for (int64_t r = 0; r < rows; r++) {
     int64_t h = w->kv_head * p->group + (row + r) / w->positions;
     int64_t i = w->first_position + (row + r) % w->positions;
-    for (int64_t c = 0; c < end - first; c++)
-      w->keep[r * p->block + c] = att_dropout_factor(p->args, w->b, h, i, first + c);
+    att_dropout_row_factors(w->kernels, p->args, w->keep + r * p->block, w->b, h, i, first,
+                            end - first);
   }
 }
 

@@ -8,6 +8,7 @@
 #include <stddef.h>
 
 #include "base/dtype.h"
+#include "base/rng.h"
 #include "kernels/kernels.h"
 
 #define V_INLINE static inline __attribute__((always_inline))

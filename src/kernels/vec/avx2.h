@@ -152,6 +152,22 @@ static inline vm vi_eq(vi x, vi y) {
             _mm256_castsi256_ps(_mm256_cmpeq_epi32(x.b, y.b)));
 }
 
+/* 32 x 32 bits to high and low halves: even and odd lanes apart. */
+#define V_HAS_MULTIPLY
+static inline vi vi_xor(vi x, vi y) {
+  return V2(vi, _mm256_xor_si256(x.a, y.a), _mm256_xor_si256(x.b, y.b));
+}
+static inline void v_multiply8(__m256i *high, __m256i *low, __m256i x, __m256i m) {
+  __m256i even = _mm256_mul_epu32(x, m), odd = _mm256_mul_epu32(_mm256_srli_epi64(x, 32), m);
+  *high = _mm256_blend_epi32(_mm256_shuffle_epi32(even, 0xf5), odd, 0xaa);
+  *low = _mm256_blend_epi32(even, _mm256_shuffle_epi32(odd, 0xa0), 0xaa);
+}
+static inline void vi_multiply(vi *high, vi *low, vi x, uint32_t y) {
+  __m256i m = _mm256_set1_epi32((int32_t)y);
+  v_multiply8(&high->a, &low->a, x.a, m);
+  v_multiply8(&high->b, &low->b, x.b, m);
+}
+
 static inline vm vm_load_bytes(const uint8_t *p, int n) {
   uint8_t whole[VN] = {0};
   for (int i = 0; i < n && i < VN; i++) whole[i] = p[i];

@@ -78,6 +78,16 @@ static inline vi vi_select(vm m, vi a, vi b) { return _mm512_mask_blend_epi32(m,
 static inline vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask(a, b); }
 static inline vm vi_eq(vi a, vi b) { return _mm512_cmpeq_epi32_mask(a, b); }
 
+/* 32 x 32 bits to high and low halves: even and odd lanes apart. */
+#define V_HAS_MULTIPLY
+static inline vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
+static inline void vi_multiply(vi *high, vi *low, vi a, uint32_t b) {
+  vi m = _mm512_set1_epi32((int32_t)b);
+  vi even = _mm512_mul_epu32(a, m), odd = _mm512_mul_epu32(_mm512_srli_epi64(a, 32), m);
+  *high = _mm512_mask_shuffle_epi32(odd, 0x5555, even, (_MM_PERM_ENUM)0xf5);
+  *low = _mm512_mask_shuffle_epi32(even, 0xaaaa, odd, (_MM_PERM_ENUM)0xa0);
+}
+
 static inline vm vm_load_bytes(const uint8_t *p, int n) {
   __m128i bytes = _mm_maskz_loadu_epi8(v_first_lanes(n), p);
   return _mm_test_epi8_mask(bytes, bytes);
