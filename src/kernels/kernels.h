@@ -162,6 +162,19 @@ typedef struct att_dropout_row {
   float factor;
 } att_dropout_row;
 
+/* One step of Adam with decoupled decay over n parameters (body/vgrad.h). */
+typedef struct att_adamw {
+  float *w, *m, *v; /* weights, mean and mean square of gradients; updated */
+  const float *g;
+  int64_t n;
+  float clip;                     /* factor on g */
+  float beta1, rest1;             /* rest = 1 - beta, rounded once */
+  float beta2, rest2;             /* the same of the square */
+  float correction1, correction2; /* 1 / (1 - beta^t) */
+  float eps, rate;
+  float keep; /* 1 - rate * decay */
+} att_adamw;
+
 typedef struct att_kernels {
   const char *target;   /* "avx2" … */
   const char *numerics; /* class: "fma" or "muladd" */

@@ -128,6 +128,31 @@ static bool check_rows(const att_kernels *x, const att_kernels *p, bench *t) {
   return true;
 }
 
+static bool check_backward_rows(const att_kernels *x, const att_kernels *p, bench *t) {
+  for (int n = 1; n <= 64; n++) {
+    const att_kernels *table[2] = {x, p};
+    float *out[2] = {t->c, t->d};
+    fill(t, t->a, n * 4, 12.0f);
+    fill(t, t->b, n * 4, 2.0f);
+    memset(t->c, 0, sizeof t->c);
+    memset(t->d, 0, sizeof t->d);
+    for (int i = 0; i < 2; i++) {
+      float *y = out[i];
+      table[i]->rms_norm_backward(y, y + n, t->b, t->a, t->b + n, n, 1e-5f), y += 2 * n;
+      table[i]->layer_norm_backward(y, y + n, t->b, t->a, t->b + n, n, 1e-5f), y += 2 * n;
+      table[i]->gelu_erf_backward(y, t->b, t->a, n), y += n;
+      table[i]->gelu_tanh_backward(y, t->b, t->a, n), y += n;
+      table[i]->silu_mul_backward(y, y + n, t->b, t->a, t->a + n, n), y += 2 * n;
+      table[i]->cross_entropy(y + n, y, t->a, n, n / 2, 0.3f), y += n + 1;
+      att_adamw step = {y,     y + n, y + 2 * n, t->b, n,     0.7f,  0.9f, 0.1f,
+                        0.95f, 0.05f, 10.0f,     20.f, 1e-8f, 1e-3f, 0.99f};
+      table[i]->adamw(&step);
+    }
+    if (!same(t->c, t->d, values)) return false;
+  }
+  return true;
+}
+
 const char *att_kernels_self_test(const att_kernels *table, const att_kernels *plain) {
   bench t;
   att_rng_init(&t.rng, 20, 26);
@@ -135,5 +160,6 @@ const char *att_kernels_self_test(const att_kernels *table, const att_kernels *p
   if (!check_softmax_tile(table, plain, &t)) return "softmax_tile";
   if (!check_backward_tile(table, plain, &t)) return "backward_tile";
   if (!check_rows(table, plain, &t)) return "row kernels";
+  if (!check_backward_rows(table, plain, &t)) return "row kernels of training";
   return NULL;
 }

@@ -15,11 +15,15 @@
 
 #include "kernels/body/vmath.h"
 
+#include "kernels/body/vgrad.h"
+
 #include "kernels/body/dropout.h"
 #include "kernels/body/finish.h"
 #include "kernels/body/measure.h"
 #include "kernels/body/pack.h"
 #include "kernels/body/rows.h"
+
+#include "kernels/body/backward_rows.h"
 #include "kernels/body/softmax_tile.h"
 #include "kernels/body/tile_product.h"
 

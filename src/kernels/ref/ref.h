@@ -14,11 +14,14 @@
 
 #include "kernels/body/vmath.h"
 
+#include "kernels/body/vgrad.h"
+
 #include "kernels/ref/reduce.h"
 
 #include "kernels/ref/attention_row.h"
 
 #include "kernels/ref/attention_backward_row.h"
+#include "kernels/ref/backward_rows.h"
 #include "kernels/ref/backward_tile.h"
 #include "kernels/ref/measure.h"
 #include "kernels/ref/pack.h"
