@@ -164,7 +164,7 @@ void att_final_norm_forward(const att_model *model, att_activations *act, int64_
   float *x = act->resid + first * c;
   if (model->config.fill_head) {
     att_linear_forward(model->runtime, &model->weights.head, x, rows - first, act->branch);
-    att_activate(model->runtime, model->config.activation, act->branch, (rows - first) * c,
+    att_activate(model->runtime, model->config.activation, act->branch, NULL, (rows - first) * c,
                  act->branch);
     x = act->branch;
   }

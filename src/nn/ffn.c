@@ -2,8 +2,6 @@
  * spread over threads in flat pieces, also of a single row. */
 #include "nn/ffn.h"
 
-#include <string.h>
-
 #include "base/threads.h"
 #include "kernels/kernels.h"
 
@@ -12,31 +10,40 @@ enum { PIECE = 4096 };
 typedef struct activation_job {
   const att_kernels *kernels;
   att_activation activation;
-  bool gated;
-  float *pre, *hidden;
+  const float *pre, *up;
+  float *hidden;
 } activation_job;
 
 static void relu(float *y, const float *x, int64_t n) {
   for (int64_t i = 0; i < n; i++) y[i] = x[i] < 0 ? 0 : x[i]; /* a NaN stays one */
 }
 
-static void multiply(float *y, const float *x, int64_t n) {
-  for (int64_t i = 0; i < n; i++) y[i] *= x[i];
+static void multiply(float *y, const float *a, const float *b, int64_t n) {
+  for (int64_t i = 0; i < n; i++) y[i] = a[i] * b[i];
+}
+
+void att_run_activation(const att_kernels *kernels, att_activation activation, const float *x,
+                        float *y, int64_t n) {
+  switch (activation) {
+  case ATT_SILU: break; /* has a kernel with its gate */
+  case ATT_GELU: kernels->gelu_erf(y, x, n); break;
+  case ATT_GELU_TANH: kernels->gelu_tanh(y, x, n); break;
+  case ATT_RELU: relu(y, x, n); break;
+  }
 }
 
 static void activate(void *context, int64_t begin, int64_t end, int worker) {
   (void)worker;
   const activation_job *job = context;
-  float *pre = job->pre + begin, *hidden = job->hidden + begin;
-  float *y = job->gated ? pre : hidden;
+  const float *pre = job->pre + begin, *up = job->up ? job->up + begin : NULL;
+  float *hidden = job->hidden + begin, gate[PIECE];
   int64_t n = end - begin;
-  switch (job->activation) {
-  case ATT_SILU: job->kernels->silu_mul(hidden, pre, hidden, n); return;
-  case ATT_GELU: job->kernels->gelu_erf(y, pre, n); break;
-  case ATT_GELU_TANH: job->kernels->gelu_tanh(y, pre, n); break;
-  case ATT_RELU: relu(y, pre, n); break;
+  if (job->activation == ATT_SILU) {
+    job->kernels->silu_mul(hidden, pre, up, n);
+    return;
   }
-  if (job->gated) multiply(hidden, pre, n);
+  att_run_activation(job->kernels, job->activation, pre, up ? gate : hidden, n);
+  if (up) multiply(hidden, gate, up, n);
 }
 
 bool att_ffn_is_supported(att_ffn_kind kind, att_activation activation) {
@@ -48,10 +55,9 @@ bool att_ffn_is_supported(att_ffn_kind kind, att_activation activation) {
   return false;
 }
 
-void att_activate(const att_runtime *runtime, att_activation activation, const float *x, int64_t n,
-                  float *y) {
-  if (y != x) memcpy(y, x, (size_t)n * sizeof *y);
-  activation_job job = {runtime->kernels, activation, false, y, y};
+void att_activate(const att_runtime *runtime, att_activation activation, const float *x,
+                  const float *up, int64_t n, float *y) {
+  activation_job job = {runtime->kernels, activation, x, up, y};
   att_parallel_for(runtime, n, PIECE, activate, &job);
 }
 
@@ -63,8 +69,7 @@ void att_ffn_forward(const att_runtime *runtime, const att_ffn *ffn, const float
   if (gated) att_linear_forward(runtime, &ffn->up, x, rows, hidden);
   att_tap_rows(tap, ATT_SITE_MLP_PRE, layer, pre, rows, width);
 
-  activation_job job = {runtime->kernels, ffn->activation, gated, pre, hidden};
-  att_parallel_for(runtime, rows * width, PIECE, activate, &job);
+  att_activate(runtime, ffn->activation, pre, gated ? hidden : NULL, rows * width, hidden);
   att_tap_rows(tap, ATT_SITE_MLP_POST, layer, hidden, rows, width);
 
   att_linear_forward(runtime, &ffn->down, hidden, rows, y);

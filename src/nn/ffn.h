@@ -18,9 +18,14 @@ typedef struct att_ffn {
   att_linear gate, up, down; /* [F,C], [F,C], [C,F]; gate only if gated */
 } att_ffn;
 
-/* y = act(x), n numbers; y may be x. Spread over threads. */
-void att_activate(const att_runtime *runtime, att_activation activation, const float *x, int64_t n,
-                  float *y);
+/* y = act(x), or act(x) up unless that is NULL; n numbers, y may be x or up. Spread
+ * over threads. SiLU is only there with `up`. */
+void att_activate(const att_runtime *runtime, att_activation activation, const float *x,
+                  const float *up, int64_t n, float *y);
+
+/* y = act(x) on the calling thread; not SiLU. y may be x. */
+void att_run_activation(const struct att_kernels *kernels, att_activation activation,
+                        const float *x, float *y, int64_t n);
 
 /* True if the network is one that att_ffn_forward computes. */
 bool att_ffn_is_supported(att_ffn_kind kind, att_activation activation);
