@@ -37,6 +37,10 @@ att_status att_file_create(att_file_writer *out, const att_runtime *runtime, con
 att_status att_file_commit(att_file_writer *writer, const att_runtime *runtime);
 void att_file_abandon(att_file_writer *writer, const att_runtime *runtime);
 
+/* Makes a rename to `path` last; where a folder cannot be synced it lasts a bit
+ * later. */
+void att_file_sync_folder(const char *path);
+
 /* True if `path` names an existing folder (regular file). */
 bool att_path_is_folder(const char *path);
 bool att_path_is_file(const char *path);

@@ -100,8 +100,7 @@ att_status att_file_create(att_file_writer *out, const att_runtime *runtime, con
   return ATT_OK;
 }
 
-/* Makes the rename last; where a folder cannot be synced it lasts a bit later. */
-static void sync_folder(const char *path) {
+void att_file_sync_folder(const char *path) {
   char folder[PATH_MAX] = ".";
   size_t bytes = folder_bytes(path);
   if (bytes >= sizeof folder) return;
@@ -133,7 +132,7 @@ att_status att_file_commit(att_file_writer *writer, const att_runtime *runtime) 
   else if (rename(writer->temporary, writer->path) != 0)
     status = att_file_error(writer->path, "replace");
   if (status == ATT_OK)
-    sync_folder(writer->path);
+    att_file_sync_folder(writer->path);
   else
     unlink(writer->temporary);
   release_names(writer, runtime);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/status.h"
 
 enum { TRIES = 100 };
@@ -48,18 +49,23 @@ att_status att_folder_file(char *out, const att_folder_writer *writer, const cha
 }
 
 att_status att_folder_commit(att_folder_writer *writer) {
-  if (rename(writer->temporary, writer->path) == 0) return ATT_OK;
+  if (rename(writer->temporary, writer->path) == 0) {
+    att_file_sync_folder(writer->path);
+    return ATT_OK;
+  }
   int error = errno;
   att_folder_abandon(writer);
   return att_fail(ATT_IO, "%s cannot be put in place: %s", writer->path, strerror(error));
 }
 
-void att_folder_abandon(att_folder_writer *writer) {
-  DIR *folder = opendir(writer->temporary);
+void att_folder_abandon(att_folder_writer *writer) { att_folder_remove(writer->temporary); }
+
+void att_folder_remove(const char *name) {
+  DIR *folder = opendir(name);
   char path[ATT_FOLDER_PATH];
   for (struct dirent *e; folder && (e = readdir(folder));)
-    if (snprintf(path, sizeof path, "%s/%s", writer->temporary, e->d_name) < (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/%s", name, e->d_name) < (int)sizeof path)
       unlink(path); /* fails for "." and "..", as it should */
   if (folder) closedir(folder);
-  rmdir(writer->temporary);
+  rmdir(name);
 }

@@ -22,4 +22,7 @@ att_status att_folder_commit(att_folder_writer *writer);
 /* Removes it with the files in it. */
 void att_folder_abandon(att_folder_writer *writer);
 
+/* Removes a folder that holds files only; what cannot be removed stays. */
+void att_folder_remove(const char *name);
+
 #endif

@@ -4,6 +4,7 @@
 #ifndef ATT_MODEL_EXPORT_H
 #define ATT_MODEL_EXPORT_H
 
+#include "base/folder.h"
 #include "model/checkpoint.h"
 #include "text/load_gguf.h"
 
@@ -24,6 +25,9 @@ typedef struct att_export {
  * what the model is; else as att_convert. */
 att_status att_export_gguf(const att_export *export);
 att_status att_export_huggingface(const att_export *export);
+
+/* The files of such a folder into one that is being made. */
+att_status att_export_huggingface_files(const att_export *e, const att_folder_writer *folder);
 
 /* One weight, canonical [rows, columns] f32, into out[rows * columns]; *stored is
  * the type it had. */

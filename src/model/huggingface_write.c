@@ -268,17 +268,22 @@ static att_status write_all(hf_job *job, const att_folder_writer *folder) {
                                            : ATT_OK;
 }
 
-att_status att_export_huggingface(const att_export *e) {
+att_status att_export_huggingface_files(const att_export *e, const att_folder_writer *folder) {
   hf_job job = {.export = e, .arch = att_arch_named(e->source->family)};
   const char *lacks =
       job.arch ? config_lacks(job.arch, &e->source->config) : "a family without a config.json";
   if (lacks)
     return att_fail(ATT_UNSUPPORTED, "%s has %s, which config.json cannot say", e->source->path,
                     lacks);
+  att_status status = write_all(&job, folder);
+  release(&job);
+  return status;
+}
+
+att_status att_export_huggingface(const att_export *e) {
   att_folder_writer folder;
   ATT_TRY(att_folder_create(&folder, e->path));
-  att_status status = write_all(&job, &folder);
-  release(&job);
+  att_status status = att_export_huggingface_files(e, &folder);
   if (status == ATT_OK) return att_folder_commit(&folder);
   att_folder_abandon(&folder);
   return status;

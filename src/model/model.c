@@ -78,9 +78,8 @@ static att_status fill(att_model *model, const att_checkpoint *checkpoint,
   return ATT_OK;
 }
 
-/* Builds a model from a checkpoint, and closes that. */
-static att_status create(att_model **out, att_checkpoint *checkpoint,
-                         const att_open_options *options) {
+att_status att_model_create(att_model **out, att_checkpoint *checkpoint,
+                            const att_open_options *options) {
   att_model *model;
   att_status status = att_alloc((void **)&model, checkpoint->runtime, 1, sizeof *model, "a model");
   if (status == ATT_OK) {
@@ -106,7 +105,7 @@ static att_status open_any(att_model **out, att_runtime *runtime, const char *pa
   att_checkpoint checkpoint;
   att_status status = path ? att_checkpoint_open(&checkpoint, runtime, path)
                            : att_checkpoint_open_builtin(&checkpoint, runtime, name);
-  if (status == ATT_OK) status = create(out, &checkpoint, options);
+  if (status == ATT_OK) status = att_model_create(out, &checkpoint, options);
   att_float_mode_leave(mode);
   return status;
 }

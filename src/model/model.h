@@ -16,4 +16,9 @@ struct att_model {
   att_model_info info;
 };
 
+/* Builds a model from a checkpoint, which it closes in any case. Errors as
+ * att_model_open. */
+att_status att_model_create(att_model **out, att_checkpoint *checkpoint,
+                            const att_open_options *options);
+
 #endif

@@ -2,6 +2,7 @@
 #include "model/weights.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "model/checkpoint.h"
@@ -222,6 +223,19 @@ att_status att_weights_load(att_model_weights *out, att_weights_summary *summary
   else
     att_weights_release(out, &checkpoint->config, runtime);
   return status;
+}
+
+void att_weights_set(att_model_weights *weights, const att_config *config,
+                     const att_runtime *runtime, att_slot slot, int64_t layer,
+                     const float *values) {
+  weight w = {slot, layer, att_config_size(config, att_slots[slot].rows),
+              att_config_size(config, att_slots[slot].columns)};
+  att_view view = att_view_of((void *)values, ATT_F32, 2, (int64_t[]){w.rows, w.columns});
+  void *target = place(weights, &w);
+  if (att_slots[slot].kind == ATT_KIND_MATRIX)
+    (void)att_packed_fill(target, runtime, &view); /* shape and type agree */
+  else
+    memcpy(*(float **)target, values, (size_t)(w.rows * w.columns) * sizeof *values);
 }
 
 typedef struct releasing {

@@ -87,6 +87,11 @@ typedef bool att_progress_fn(double done, void *payload);
 att_status att_weights_load(att_model_weights *out, att_weights_summary *summary,
                             const att_runtime *runtime, const struct att_checkpoint *checkpoint,
                             att_progress_fn *progress, void *payload);
+/* Replaces one weight by values [rows, columns] in canonical layout, in the
+ * memory it has. For training, which owns its model: between its steps only. */
+void att_weights_set(att_model_weights *weights, const att_config *config,
+                     const att_runtime *runtime, att_slot slot, int64_t layer, const float *values);
+
 void att_weights_release(att_model_weights *weights, const att_config *config,
                          const att_runtime *runtime);
 
