@@ -2,7 +2,7 @@
  *
  * The core (libattend): status, runtime, dtype, view, mask, cache, sdpa,
  * archive. The models (libattend-model): tokenizer, model, convert, session, encoder,
- * capture, generate, chat. Each header says what it is for and can be included alone.
+ * capture, generate, chat, train. Each header says what it is for and can be included alone.
  */
 #ifndef ATTEND_ATTEND_H
 #define ATTEND_ATTEND_H
@@ -27,6 +27,7 @@
 #include "attend/session.h"
 #include "attend/status.h"
 #include "attend/tokenizer.h"
+#include "attend/train.h"
 #include "attend/view.h"
 
 #endif

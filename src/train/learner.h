@@ -1,0 +1,50 @@
+/* Inside of an att_learner. */
+#ifndef ATT_TRAIN_LEARNER_H
+#define ATT_TRAIN_LEARNER_H
+
+#include "attend/train.h"
+#include "model/model.h"
+#include "train/optimizer.h"
+#include "train/pass.h"
+
+enum { ATT_SLICES_MOST = 64, ATT_LEVELS_MOST = 8 };
+
+struct att_learner {
+  att_runtime *runtime;
+  att_learn_options options;
+  char family[32];
+  att_parameters parameters;
+  float *values;
+  att_model *model; /* the same weights packed; owned */
+  att_optimizer optimizer;
+
+  /* Gradients of finished subtrees of slices, by level; while a pass works, the
+   * one it writes. Which memory is which level changes. */
+  float *gradient[ATT_LEVELS_MOST];
+  int levels;
+  double *norm_scratch;
+  double slice_loss[ATT_SLICES_MOST];
+
+  att_pass_plan plan;
+  int64_t cuts[ATT_SLICES_MOST + 1];
+  att_tap tap;
+  att_gradient_fn *see;
+  void *see_payload;
+  int64_t bytes;
+  char *note; /* of the last resume */
+  int64_t note_bytes;
+};
+
+/* ---- checkpoints ---- */
+
+enum { ATT_CHECKPOINT_FILES = 4, ATT_NOTE_MOST = 4096, ATT_SETTINGS_TEXT = 1024 };
+/* model.safetensors, config.json, optimizer.safetensors, tokenizer.json */
+extern const char *const att_checkpoint_files[ATT_CHECKPOINT_FILES];
+
+/* FNV-1a over 8 bytes at a time, then the rest one by one. */
+uint64_t att_checksum(const void *bytes, size_t n);
+
+/* The settings that the bits of a step depend on, as members of a JSON object. */
+void att_learner_settings(char out[ATT_SETTINGS_TEXT], const att_learner *learner);
+
+#endif

@@ -1,0 +1,165 @@
+/* Memory and plans of a pass, made once. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "train/pass.h"
+
+/* Adds arrays one after the other; with no base it only counts. */
+typedef struct arena {
+  float *base;
+  int64_t used;
+} arena;
+
+static float *take(arena *a, int64_t floats) {
+  float *at = a->base ? a->base + a->used : NULL;
+  a->used += (floats + 15) / 16 * 16;
+  return at;
+}
+
+static int64_t widest_table(const att_config *c) {
+  return c->vocab > c->context ? c->vocab : c->context;
+}
+
+static void keep_block(arena *a, att_kept *kept, const att_config *c, int64_t rows) {
+  int64_t hd = att_config_size(c, ATT_SIZE_HD), gd = att_config_size(c, ATT_SIZE_GD);
+  kept->q = take(a, rows * hd);
+  kept->k = take(a, rows * gd);
+  kept->v = take(a, rows * gd);
+  kept->z = take(a, rows * hd);
+  kept->lse = take(a, rows * c->heads);
+  kept->middle = c->ffn == ATT_FFN_NONE ? NULL : take(a, rows * c->width);
+  kept->pre = take(a, rows * c->ffn_width);
+  kept->up = c->ffn == ATT_FFN_GATED ? take(a, rows * c->ffn_width) : NULL;
+}
+
+static void lay_out_back(arena *a, att_pass_plan *p, const att_config *c, int64_t rows) {
+  int64_t hd = att_config_size(c, ATT_SIZE_HD), gd = att_config_size(c, ATT_SIZE_GD);
+  p->dstream = take(a, rows * c->width);
+  p->dnormed = take(a, rows * c->width);
+  p->terms = take(a, rows * c->width);
+  p->dq = take(a, rows * hd);
+  p->dk = take(a, rows * gd);
+  p->dv = take(a, rows * gd);
+  p->dz = take(a, rows * hd);
+  p->dhidden = take(a, rows * c->ffn_width);
+  p->dup = c->ffn == ATT_FFN_GATED ? take(a, rows * c->ffn_width) : NULL;
+  p->positions = (int32_t *)take(a, rows);
+  p->order = (int32_t *)take(a, rows);
+  p->starts = (int64_t *)take(a, 2 * (widest_table(c) + 1));
+  p->way_back.workspace = take(a, att_backward_floats(p->runtime, p->slices, c->width));
+  int64_t largest = 0;
+  for (int64_t i = 0; i < p->parameters->n; i++) {
+    const att_parameter *w = &p->parameters->list[i];
+    int64_t floats = att_packed_floats(w->columns, w->rows);
+    if (att_slots[w->slot].kind == ATT_KIND_MATRIX && floats > largest) largest = floats;
+  }
+  p->way_back.transposed.panels = take(a, largest);
+}
+
+static int64_t lay_out(att_pass_plan *p, float *base) {
+  const att_config *c = &p->parameters->config;
+  int64_t rows = p->sequences * p->length;
+  arena a = {.base = base};
+  for (int64_t l = 0; l < c->layers; l++) {
+    p->kept[l].x = take(&a, rows * c->width);
+    if (l == 0 || !p->recompute) {
+      keep_block(&a, &p->kept[l], c, rows);
+      continue;
+    }
+    float *x = p->kept[l].x;
+    p->kept[l] = p->kept[0];
+    p->kept[l].x = x;
+  }
+  p->last = take(&a, rows * c->width);
+  p->normed = take(&a, rows * c->width);
+  p->branch = take(&a, rows * c->width);
+  p->hidden = take(&a, rows * c->ffn_width);
+  p->logits = take(&a, rows * c->vocab);
+  p->loss = take(&a, rows);
+  lay_out_back(&a, p, c, rows);
+  return a.used;
+}
+
+/* ---- rotation ---- */
+
+static att_status create_rope(att_pass_plan *p) {
+  const att_config *c = &p->parameters->config;
+  if (c->position != ATT_POSITION_ROPE) return ATT_OK;
+  ATT_TRY(
+      att_rope_table_create(&p->rope, p->runtime, &c->rope, p->weights->rope_divisors, p->length));
+  ATT_TRY(
+      att_rope_table_create(&p->back, p->runtime, &c->rope, p->weights->rope_divisors, p->length));
+  int64_t count = p->back.positions * p->back.pairs;
+  for (int64_t i = 0; i < count; i++) p->back.sine[i] = -p->back.sine[i];
+  p->bytes += 4 * count * (int64_t)sizeof(float);
+  return ATT_OK;
+}
+
+/* ---- attention ---- */
+
+static att_status create_attention(att_pass_plan *p) {
+  att_pass whole = {.sequences = p->sequences, .training = true, .documents = p->positions};
+  att_sdpa_args args;
+  att_sdpa_grads grads;
+  att_pass_attention(&args, p, &whole, 0, 0);
+  att_sdpa_grads_init(&grads);
+  grads.out = grads.dout = args.out;
+  grads.dout.data = p->dz;
+  grads.lse = args.lse;
+  grads.dq = args.q, grads.dq.data = p->dq;
+  grads.dk = args.k, grads.dk.data = p->dk;
+  grads.dv = args.v, grads.dv.data = p->dv;
+  ATT_TRY(att_sdpa_plan_create(&p->attention, p->runtime, &args));
+  ATT_TRY(att_sdpa_backward_plan_create(&p->attention_back, p->runtime, &args, &grads));
+  p->bytes += att_sdpa_plan_workspace(p->attention);
+  p->bytes += att_sdpa_backward_plan_workspace(p->attention_back);
+  return ATT_OK;
+}
+
+/* ---- all ---- */
+
+static att_status check(const att_pass_plan *p) {
+  const att_config *c = &p->parameters->config;
+  int64_t rows, floats;
+  if (p->length > c->context)
+    return att_fail(ATT_BAD_ARGUMENT, "sequences of %lld tokens; the model has %lld positions",
+                    (long long)p->length, (long long)c->context);
+  if (!att_mul_checked(&rows, p->sequences, p->length) || rows > INT32_MAX ||
+      !att_mul_checked(&floats, rows, c->vocab))
+    return att_fail(ATT_TOO_LARGE, "a pass over %lld sequences of %lld tokens overflows",
+                    (long long)p->sequences, (long long)p->length);
+  return ATT_OK;
+}
+
+static att_status create(att_pass_plan *p) {
+  const att_runtime *r = p->runtime;
+  int64_t layers = p->parameters->config.layers;
+  ATT_TRY(check(p));
+  ATT_TRY(att_alloc((void **)&p->kept, r, layers, sizeof *p->kept, "kept activations"));
+  p->floats = lay_out(p, NULL);
+  ATT_TRY(att_alloc((void **)&p->memory, r, p->floats, sizeof(float), "activations"));
+  lay_out(p, p->memory);
+  p->bytes = p->floats * (int64_t)sizeof(float);
+  p->way_back.runtime = r;
+  ATT_TRY(create_rope(p));
+  return create_attention(p);
+}
+
+att_status att_pass_plan_create(att_pass_plan *plan) {
+  att_status status = create(plan);
+  if (status != ATT_OK) att_pass_plan_release(plan);
+  return status;
+}
+
+void att_pass_plan_release(att_pass_plan *p) {
+  if (!p->runtime) return;
+  const att_runtime *r = p->runtime;
+  int64_t layers = p->parameters->config.layers;
+  att_sdpa_plan_free(p->attention);
+  att_sdpa_backward_plan_free(p->attention_back);
+  att_rope_table_release(&p->rope, r);
+  att_rope_table_release(&p->back, r);
+  att_release(r, p->memory, p->floats, sizeof(float));
+  att_release(r, p->kept, layers, sizeof *p->kept);
+  *p = (att_pass_plan){0};
+}
