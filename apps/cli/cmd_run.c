@@ -4,236 +4,197 @@
  * tokens stand for; at a terminal control characters are spelled out instead,
  * and a newline follows the end. Ctrl-C stops after the current token.
  */
-#include <math.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "attend/encoder.h"
-#include "attend/generate.h"
 #include "attend/status.h"
-#include "json_out.h"
-#include "memory.h"
-#include "subject.h"
+#include "run.h"
 
-enum { DEFAULT_NEW = 256, MOST_NEW = 1 << 30 };
+enum { DEFAULT_NEW = 256, MOST_NEW = 1 << 30, MOST_COPIES = 1024, MOST_ALTERNATIVES = 1000 };
 
-static subject what;
-static att_sampler_options sampling = {.temperature = 0.8, .top_p = 1, .repetition = 1};
-static int64_t most_new = DEFAULT_NEW, context;
-static text_list stops;
-static int cache_type;
+static run_settings r = {.sampling = {.temperature = 0.8, .top_p = 1, .repetition = 1},
+                         .most_new = DEFAULT_NEW,
+                         .copies = 1};
 
 static const option options[] = {
-    SUBJECT_OPTIONS(what),
-    {"tokens", 'n', OPTION_INT, &most_new, "N", 0, MOST_NEW, "at most N new tokens; default 256"},
-    {"temperature", 't', OPTION_REAL, &sampling.temperature, "T", 0, 1000,
+    SUBJECT_OPTIONS(r.what),
+    {"tokens", 'n', OPTION_INT, &r.most_new, "N", 0, MOST_NEW, "at most N new tokens; default 256"},
+    {"temperature", 't', OPTION_REAL, &r.sampling.temperature, "T", 0, 1000,
      "0: always the likeliest token; below 1 sharper, above 1 flatter; default 0.8"},
-    {"top-k", 0, OPTION_INT, &sampling.top_k, "K", 0, MOST_NEW,
+    {"top-k", 0, OPTION_INT, &r.sampling.top_k, "K", 0, MOST_NEW,
      "draw among the K likeliest only; default 0: all"},
-    {"top-p", 0, OPTION_REAL, &sampling.top_p, "P", 1e-9, 1,
+    {"top-p", 0, OPTION_REAL, &r.sampling.top_p, "P", 1e-9, 1,
      "draw among the likeliest that together reach P; default 1: all"},
-    {"min-p", 0, OPTION_REAL, &sampling.min_p, "P", 0, 0.999999,
+    {"min-p", 0, OPTION_REAL, &r.sampling.min_p, "P", 0, 0.999999,
      "draw among those with at least P times the largest probability; default 0"},
-    {"repeat-penalty", 0, OPTION_REAL, &sampling.repetition, "R", 1, 1000,
+    {"repeat-penalty", 0, OPTION_REAL, &r.sampling.repetition, "R", 1, 1000,
      "makes tokens seen lately less likely; default 1: off"},
-    {"stop", 0, OPTION_TEXTS, &stops, "TEXT", 0, 0,
+    {"stop", 0, OPTION_TEXTS, &r.stops, "TEXT", 0, 0,
      "stop when TEXT has come; may be given several times"},
-    {"context", 'c', OPTION_INT, &context, "N", 1, MOST_NEW,
+    {"context", 'c', OPTION_INT, &r.context, "N", 1, MOST_NEW,
      "positions to make room for; default: what prompt and -n take, at most the model's own"},
-    {"cache", 0, OPTION_CHOICE, &cache_type, "f32|f16|bf16", 0, 0,
+    {"cache", 0, OPTION_CHOICE, &r.cache_type, "f32|f16|bf16", 0, 0,
      "how keys and values are kept; 16 bits take half the memory. Default f32"},
+    {"logprobs", 0, OPTION_INT, &r.alternatives, "K", 1, MOST_ALTERNATIVES,
+     "keeps the logarithm of the probability of each new token, and of the K likeliest in its "
+     "place, before temperature and the like"},
+    {"copies", 0, OPTION_INT, &r.copies, "N", 1, MOST_COPIES,
+     "goes on N times, with the seeds --seed, --seed + 1 …; the prompt is read once"},
+    {"batch", 0, OPTION_TEXT, &r.batch_path, "FILE", 0, 0,
+     "a prompt a line in place of PROMPT, all at once; what they share is read once"},
+    {"chat", 0, OPTION_FLAG, &r.chat, "", 0, 0,
+     "PROMPT is a message and the answer is printed, in the spelling of the model's chat "
+     "template; without PROMPT a conversation, a message a line"},
+    {"system", 0, OPTION_TEXT, &r.system, "TEXT", 0, 0, "with --chat: the system message"},
+    {"chat-format", 0, OPTION_TEXT, &r.format, "NAME", 0, 0,
+     "with --chat: writes this format, whatever the template says (attend help tokenizer)"},
     {0}};
 
-/* What on_token needs, and what it leaves behind. */
-typedef struct stream {
-  const cli *c;
-  att_decoder *decoder; /* NULL: the model has no tokenizer, ids are printed */
-  bool show;            /* text goes to stdout now */
-  char *text;           /* all text so far, prompt included */
-  size_t bytes, room;
-  int32_t *new_ids;
-  int64_t n_new, ids_room;
-  bool failed;
-} stream;
-
-static volatile sig_atomic_t interrupted;
-
-/* A second Ctrl-C ends the program at once. */
-static void interrupt(int number) {
-  interrupted = 1;
-  signal(number, SIG_DFL);
-}
-
-static void put_text(stream *s, const char *text, size_t bytes) {
-  if (bytes == 0) return;
-  if (s->bytes + bytes > s->room) {
-    s->room = 2 * (s->bytes + bytes);
-    s->text = memory_resize(s->text, s->room, 1);
-  }
-  memcpy(s->text + s->bytes, text, bytes);
-  s->bytes += bytes;
-  if (!s->show) return;
-  if (s->c->term.tty)
-    text_print(stdout, &s->c->term, text, bytes);
-  else
-    fwrite(text, 1, bytes, stdout);
-  fflush(stdout);
-}
-
-static void put_token(stream *s, int32_t id) {
-  const char *text = "";
-  size_t bytes = 0;
-  char number[24];
-  if (s->decoder) {
-    s->failed = s->failed || att_decoder_push(&text, &bytes, s->decoder, id) != ATT_OK;
-  } else {
-    bytes = (size_t)snprintf(number, sizeof number, "%s%d", s->bytes ? " " : "", (int)id);
-    text = number;
-  }
-  put_text(s, text, bytes);
-}
-
-static bool on_token(int32_t id, void *payload) {
-  stream *s = payload;
-  if (s->n_new == s->ids_room) {
-    s->ids_room = 2 * s->ids_room + 64;
-    s->new_ids = memory_resize(s->new_ids, (size_t)s->ids_room, sizeof *s->new_ids);
-  }
-  s->new_ids[s->n_new++] = id;
-  put_token(s, id);
-  return !interrupted && !s->failed && !ferror(stdout);
-}
-
-static double per_second(int64_t n, double seconds) {
-  return seconds > 0 ? (double)n / seconds : 0;
-}
-
-static void print_json(const stream *s, const att_generate_result *r) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
-  json_ints(&j, "tokens", s->new_ids, s->n_new);
-  if (s->decoder)
-    json_bytes(&j, "text", s->text ? s->text : "", s->bytes);
-  else
-    json_null(&j, "text");
-  json_string(&j, "finish", interrupted ? "interrupted" : att_finish_name(r->finish));
-  json_double(&j, "prefill_tps", per_second(what.n, r->prefill_seconds));
-  json_double(&j, "decode_tps", per_second(r->n_new, r->decode_seconds));
-  json_close(&j);
-  json_end(&j);
-}
-
 static int report(const cli *c, const stream *s, const att_session *session,
-                  const att_generate_result *r) {
-  if (c->json)
-    print_json(s, r);
-  else if (c->term.tty && s->bytes > 0 && s->text[s->bytes - 1] != '\n')
+                  const att_generate_result *result) {
+  const subject *what = &r.what;
+  if (c->json) {
+    json j = json_begin(stdout);
+    json_open(&j, NULL, '{');
+    json_string(&j, "model", att_model_describe(what->model)->name);
+    json_string(&j, "class", att_runtime_class(what->runtime));
+    stream_json(&j, s, what->ids, what->n, result);
+    json_double(&j, "prefill_tps", run_per_second(what->n, result->prefill_seconds));
+    json_double(&j, "decode_tps", run_per_second(result->n_new, result->decode_seconds));
+    json_close(&j);
+    json_end(&j);
+  } else if ((c->term.tty || s->k > 0) && s->bytes > 0 && s->text[s->bytes - 1] != '\n') {
     putchar('\n');
+  }
+  if (!c->json && s->k > 0) stream_print_alternatives(s);
   cli_note(c, "%lld tokens read at %.0f tokens/s, %lld new at %.0f tokens/s (%s)",
-           (long long)what.n, per_second(what.n, r->prefill_seconds), (long long)r->n_new,
-           per_second(r->n_new, r->decode_seconds),
-           interrupted ? "interrupted" : att_finish_name(r->finish));
-  if (interrupted) return CLI_INTERRUPTED;
-  if (r->finish != ATT_FINISH_CONTEXT || !option_given(&most_new)) return CLI_OK;
+           (long long)what->n, run_per_second(what->n, result->prefill_seconds),
+           (long long)result->n_new, run_per_second(result->n_new, result->decode_seconds),
+           run_finish_name(result));
+  if (run_interrupted) return CLI_INTERRUPTED;
+  if (result->finish != ATT_FINISH_CONTEXT || !option_given(&r.most_new)) return CLI_OK;
   return cli_fail(c,
                   "the context of %lld positions is full: %lld of the prompt, %lld new, %lld asked",
-                  (long long)att_session_context(session), (long long)what.n, (long long)r->n_new,
-                  (long long)most_new);
+                  (long long)att_session_context(session), (long long)what->n,
+                  (long long)result->n_new, (long long)r.most_new);
 }
 
 /* A decoder goes on with the prompt. One beside an encoder looks at the prompt and
  * begins a text of its own. */
 static att_status go_on(att_generate_result *result, att_session *session, att_sampler *sampler,
                         stream *s, const att_generate_options *how) {
-  const att_model_info *info = att_model_describe(what.model);
+  const att_model_info *info = att_model_describe(r.what.model);
   if (info->kind != ATT_MODEL_ENCODER_DECODER) {
-    for (int64_t i = 0; i < what.n; i++) put_token(s, what.ids[i]);
-    return att_generate(result, session, sampler, what.ids, what.n, how);
+    s->prompt = r.what.ids;
+    s->n_prompt = r.what.n;
+    return att_generate(result, session, sampler, r.what.ids, r.what.n, how);
   }
-  const att_text text = {.tokens = what.ids, .n = what.n};
+  const att_text text = {.tokens = r.what.ids, .n = r.what.n};
   att_status status = att_session_encode(session, &text, 1);
   if (status != ATT_OK) return status;
   return att_generate(result, session, sampler, &info->start_token, 1, how);
 }
 
 static int generate(const cli *c, att_session *session, att_sampler *sampler, stream *s) {
-  att_generate_options how;
-  att_generate_options_init(&how);
-  how.max_new = most_new;
-  how.on_token = on_token;
-  how.payload = s;
-  how.stop = stops.texts;
-  how.n_stop = stops.n;
+  const att_generate_options how = stream_options(s, &r);
   att_generate_result result = {0};
-  signal(SIGINT, interrupt);
+  progress bar = progress_begin(c, "reading");
+  s->reading = &bar;
+  signal(SIGINT, run_interrupt);
   att_status status = go_on(&result, session, sampler, s, &how);
   signal(SIGINT, SIG_DFL);
+  progress_end(&bar);
+  if (status == ATT_CANCELLED && run_interrupted) {
+    cli_note(c, "interrupted while reading the prompt");
+    return CLI_INTERRUPTED;
+  }
   if (status != ATT_OK || s->failed) return cli_fail_status(c);
-  const char *rest = "";
-  size_t bytes = 0;
-  if (s->decoder && att_decoder_finish(&rest, &bytes, s->decoder) == ATT_OK)
-    put_text(s, rest, bytes);
   return report(c, s, session, &result);
 }
 
 /* Room for prompt and new tokens, at most what the model has. */
-static att_session_options session_options(void) {
+att_session_options run_session_options(const run_settings *settings, int64_t positions) {
   static const att_dtype types[] = {ATT_F32, ATT_F16, ATT_BF16};
-  const att_model_info *info = att_model_describe(what.model);
+  const int64_t most = att_model_describe(settings->what.model)->context;
   att_session_options room;
   att_session_options_init(&room);
-  room.context = context;
-  if (info->kind == ATT_MODEL_ENCODER_DECODER) {
-    room.encoder_tokens = what.n;
-    if (context == 0) room.context = most_new + 1;
-  } else if (context == 0) {
-    room.context = what.n + most_new < info->context ? what.n + most_new : info->context;
-  }
-  room.cache_dtype = types[cache_type];
+  room.context = settings->context;
+  if (room.context == 0) room.context = positions < most ? positions : most;
+  room.cache_dtype = types[settings->cache_type];
   return room;
 }
 
 static int with_model(const cli *c) {
-  const att_model_info *info = att_model_describe(what.model);
-  const att_session_options room = session_options();
-  if (info->kind == ATT_MODEL_ENCODER)
-    return cli_fail(c,
-                    "%s is an encoder: it reads texts but does not write (see attend help fill "
-                    "and embed)",
-                    info->name);
-  bool continues = info->kind == ATT_MODEL_DECODER;
-  if (continues && (what.n > info->context || (context > 0 && what.n > context)))
-    return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what.n,
-                    (long long)(context > 0 && context < info->context ? context : info->context));
+  const att_model_info *info = att_model_describe(r.what.model);
+  const bool continues = info->kind == ATT_MODEL_DECODER;
+  att_session_options room = run_session_options(&r, r.what.n + r.most_new);
+  if (!continues) room.encoder_tokens = r.what.n;
+  if (!continues && r.context == 0) room.context = r.most_new + 1;
+  if (continues && (r.what.n > info->context || (r.context > 0 && r.what.n > r.context)))
+    return cli_fail(
+        c, "the prompt has %lld tokens, the context holds %lld", (long long)r.what.n,
+        (long long)(r.context > 0 && r.context < info->context ? r.context : info->context));
   att_session *session = NULL;
   att_sampler *sampler = NULL;
-  stream s = {.c = c, .show = !c->json};
-  sampling.seed = c->seed;
-  bool good = att_session_create(&session, what.model, &room) == ATT_OK &&
-              att_sampler_create(&sampler, what.runtime, &sampling, info->vocab) == ATT_OK;
-  if (good && what.tokenizer) good = att_decoder_create(&s.decoder, what.tokenizer, NULL) == ATT_OK;
+  stream s = {.c = c, .what = &r.what, .show = !c->json, .k = r.alternatives};
+  bool good = att_session_create(&session, r.what.model, &room) == ATT_OK &&
+              att_sampler_create(&sampler, r.what.runtime, &r.sampling, info->vocab) == ATT_OK;
+  s.session = session;
   int code = good ? generate(c, session, sampler, &s) : cli_fail_status(c);
-  free(s.text);
-  free(s.new_ids);
-  att_decoder_free(s.decoder);
+  stream_free(&s);
   att_sampler_free(sampler);
   att_session_free(session);
   return code;
 }
 
+/* What the model can do. */
+static int check_model(const cli *c) {
+  const att_model_info *info = att_model_describe(r.what.model);
+  if (info->kind == ATT_MODEL_ENCODER)
+    return cli_fail(c,
+                    "%s is an encoder: it reads texts but does not write (see attend help fill "
+                    "and embed)",
+                    info->name);
+  const bool single = !r.chat && !r.batch_path && r.copies == 1;
+  if (info->kind == ATT_MODEL_ENCODER_DECODER && !single)
+    return cli_fail(c, "%s has an encoder: --batch, --copies and --chat need a model without one",
+                    info->name);
+  return CLI_OK;
+}
+
+/* Options that go together, and those that do not. */
+static int check(const cli *c, int n) {
+  const bool source = n > 0 || r.what.file_path || r.what.given_ids.n > 0;
+  if (!r.chat && (r.system || r.format))
+    return cli_usage(c, "%s goes with --chat", r.system ? "--system" : "--chat-format");
+  if (r.chat && r.what.given_ids.n > 0) return cli_usage(c, "--chat and --ids exclude each other");
+  if (r.chat && (r.batch_path || r.copies > 1))
+    return cli_usage(c, "--chat is one conversation, without --batch and --copies");
+  if (r.chat && r.alternatives > 0) return cli_usage(c, "--logprobs and --chat exclude each other");
+  if (r.batch_path && source)
+    return cli_usage(c, "--batch stands in place of PROMPT, --ids and --file");
+  return CLI_OK;
+}
+
 static int run(const cli *c, int n, char **operands) {
   att_sampler_options defaults;
   att_sampler_options_init(&defaults);
-  sampling.struct_size = defaults.struct_size;
-  sampling.repetition_last = defaults.repetition_last;
-  int code = subject_open(&what, c, n, operands);
-  if (code == CLI_OK) code = with_model(c);
-  subject_close(&what);
+  r.sampling.struct_size = defaults.struct_size;
+  r.sampling.repetition_last = defaults.repetition_last;
+  r.sampling.seed = c->seed;
+  int code = check(c, n);
+  if (code != CLI_OK) return code;
+  if (r.chat) code = subject_read_text(&r.what, c, n, operands);
+  if (code == CLI_OK)
+    code = r.chat || r.batch_path ? subject_open_model(&r.what, c)
+                                  : subject_open(&r.what, c, n, operands);
+  if (code == CLI_OK) code = check_model(c);
+  if (code == CLI_OK)
+    code = r.chat                         ? run_chat(c, &r)
+           : r.batch_path || r.copies > 1 ? run_batch(c, &r)
+                                          : with_model(c);
+  subject_close(&r.what);
   return code;
 }
 
@@ -250,7 +211,12 @@ const command cmd_run = {
              "dash goes behind --.\n\n"
              "Order: repeat penalty, temperature, top-k, top-p, min-p, one draw. Ctrl-C stops "
              "after the current token and exits with 130. When the context is full before the N "
-             "tokens of -n have come, that is an error.",
+             "tokens of -n have come, that is an error.\n\n"
+             "With --batch or --copies every text is the one that it would be alone, with its "
+             "seed. With --chat the prompt is spelled as the model's makers did, if attend knows "
+             "the template; what a message says never becomes a special token. Without PROMPT it "
+             "is a conversation: Ctrl-C ends an answer, Ctrl-D the conversation; /clear begins "
+             "anew.",
     .options = options,
     .run = run,
 };

@@ -8,9 +8,11 @@ typedef struct progress {
   const cli *c;
   const char *what; /* "writing model.gguf" */
   int shown;        /* percent on the screen; -1: nothing is */
+  double start;
 } progress;
 
-/* Shows nothing if stderr is no terminal or --quiet was given. */
+/* Shows nothing for the first half second, and nothing at all if stderr is no terminal or --quiet
+ * was given. */
 progress progress_begin(const cli *c, const char *what);
 
 /* For the library: `payload` is the progress. Always true. */

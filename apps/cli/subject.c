@@ -8,6 +8,7 @@
 
 #include "attend/status.h"
 #include "memory.h"
+#include "progress.h"
 
 int subject_open_model(subject *s, const cli *c) {
   int code = cli_runtime(&s->runtime, c);
@@ -15,12 +16,16 @@ int subject_open_model(subject *s, const cli *c) {
   att_open_options options;
   att_open_options_init(&options);
   options.tokenizer_path = s->tokenizer_path;
+  progress bar = progress_begin(c, "loading");
+  options.progress = progress_show;
+  options.payload = &bar;
   att_status status = att_model_open(&s->model, s->runtime, s->model_path, &options);
   /* Token ids, sizes and costs need no tokenizer; who does will miss it later. */
   if (status == ATT_NOT_FOUND && !s->tokenizer_path) {
     options.without_tokenizer = true;
     status = att_model_open(&s->model, s->runtime, s->model_path, &options);
   }
+  progress_end(&bar);
   if (status != ATT_OK) return cli_fail_status(c);
   s->tokenizer = att_model_tokenizer(s->model);
   return CLI_OK;

@@ -2,7 +2,7 @@
  *
  * The core (libattend): status, runtime, dtype, view, mask, cache, sdpa,
  * archive. The models (libattend-model): tokenizer, model, convert, session, encoder,
- * capture, generate, chat, train. Each header says what it is for and can be included alone.
+ * capture, generate, score, chat, train. Each header says what it is for and can be included alone.
  */
 #ifndef ATTEND_ATTEND_H
 #define ATTEND_ATTEND_H
@@ -23,6 +23,7 @@
 #include "attend/model.h"
 #include "attend/parts.h"
 #include "attend/runtime.h"
+#include "attend/score.h"
 #include "attend/sdpa.h"
 #include "attend/session.h"
 #include "attend/status.h"

@@ -54,6 +54,12 @@ ATT_API att_status att_cache_advance(att_cache *cache, int64_t sequence, int64_t
 /* Forgets all positions from `length` on. BAD_ARGUMENT if there are fewer. */
 ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
 
+/* Makes a sequence hold what the first `length` positions of another one of a cache of
+ * the same layers, heads, sizes and dtype hold, which may be the same cache. What it
+ * held before is forgotten. BAD_ARGUMENT, BAD_DTYPE, CONTEXT_FULL. */
+ATT_API att_status att_cache_copy(att_cache *cache, int64_t sequence, const att_cache *source,
+                                  int64_t source_sequence, int64_t length);
+
 /* Copies stored keys [count,D] or values [count,Dv] of one head, f32, from
  * position `first`, for inspection. BAD_ARGUMENT, BAD_SHAPE. */
 ATT_API att_status att_cache_read_keys(const att_cache *cache, int64_t layer, int64_t sequence,

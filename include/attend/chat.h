@@ -54,6 +54,9 @@ ATT_API void att_chat_prompt_free(att_chat_prompt *prompt);
  * parsed in what the format writes, not in what the messages say, and BOS is
  * there only if the format writes it. */
 ATT_API const char *att_chat_text(size_t *out_bytes, const att_chat_prompt *prompt);
+/* The special token that ends an answer in this format, -1 if there is none. */
+ATT_API int32_t att_chat_end(const att_chat_prompt *prompt);
+
 ATT_API att_status att_chat_encode(att_encoding **out, const att_chat_prompt *prompt);
 
 #ifdef __cplusplus

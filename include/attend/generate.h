@@ -73,6 +73,10 @@ typedef struct att_generate_options {
   att_token_fn *on_token; /* may be NULL */
   att_text_fn *on_text;   /* may be NULL; the text ends before a stop string */
   void *payload;
+  const int32_t *ends; /* ids that end the text beside the model's own, borrowed */
+  int64_t n_ends;      /* default none */
+  /* Called while the prompt is read, last with 1; false cancels. May be NULL. */
+  bool (*on_read)(double done, void *payload);
 } att_generate_options;
 
 typedef struct att_generate_result {
@@ -89,11 +93,26 @@ ATT_API void att_generate_options_init(att_generate_options *options);
  * Reads `prompt` (n >= 1 tokens) and goes on one token at a time. All tokens
  * handed out but the last have been read by the session. Stop strings and
  * on_text need the model's tokenizer and take a little memory before anything
- * is read. CONTEXT_FULL if the prompt does not fit; BAD_ARGUMENT,
+ * is read. CONTEXT_FULL if the prompt does not fit; BAD_ARGUMENT, CANCELLED,
  * OUT_OF_MEMORY, and what reading and picking answer. */
 ATT_API att_status att_generate(att_generate_result *out, att_session *session,
                                 att_sampler *sampler, const int32_t *prompt, int64_t n,
                                 const att_generate_options *options);
+
+/* One of several generations that go on together. */
+typedef struct att_generate_job {
+  att_session *session; /* one of its own; all of one model */
+  att_sampler *sampler; /* one of its own */
+  const int32_t *prompt;
+  int64_t n;
+  const att_generate_options *options; /* NULL: defaults */
+  att_generate_result result;          /* written on success; decode_seconds are shared */
+} att_generate_job;
+
+/* Reads all prompts, then goes on with all of them a token at a time, in one pass
+ * over the weights for each step. Every job gets the tokens and bits that
+ * att_generate alone would give it. What one answers, all answer. */
+ATT_API att_status att_generate_batch(att_generate_job *jobs, int64_t count);
 
 #ifdef __cplusplus
 }

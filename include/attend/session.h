@@ -27,6 +27,7 @@ typedef struct att_session_options {
   att_dtype cache_dtype;  /* f32 (default), f16, bf16 */
   int64_t encoder_tokens; /* most that att_session_encode takes; 0: the context */
   bool all_logits;        /* keep logits of every token of the last eval */
+  int64_t logit_rows;     /* then most tokens of one eval; 0 (default): the context */
   int64_t block, span;    /* of attention; default 128 and 512; for tests */
 } att_session_options;
 
@@ -61,6 +62,26 @@ ATT_API const int32_t *att_session_tokens(const att_session *session);
 /* Forgets every position from `length` on (0: starts anew), the captures'
  * rows included. Reading the same tokens again gives the same bits. */
 ATT_API att_status att_session_truncate(att_session *session, int64_t length);
+
+/* Reads one more token into each of `count` different sessions of one model, as
+ * att_session_eval would into each, with the same bits. BAD_ARGUMENT (sessions of two
+ * models, or one twice), CONTEXT_FULL and the like as there: then none has read
+ * anything. Allocates nothing. */
+ATT_API att_status att_session_step(att_session *const *sessions, const int32_t *tokens,
+                                    int64_t count);
+
+/* Makes `session` hold what the first `length` positions of `source` hold, without
+ * reading them again: the same bits. What it held before is forgotten. Both are of
+ * one model and one cache dtype. BAD_ARGUMENT (also where captures would miss the
+ * rows), CONTEXT_FULL, UNSUPPORTED (an encoder). Cost: a copy of the cache. */
+ATT_API att_status att_session_copy(att_session *session, const att_session *source,
+                                    int64_t length);
+
+/* Forgets everything behind the longest beginning that the session shares with
+ * `tokens`, but keeps at most n - 1: reading the others gives logits of the last
+ * one. *out_kept is how many positions are left. BAD_ARGUMENT. */
+ATT_API att_status att_session_keep_common(int64_t *out_kept, att_session *session,
+                                           const int32_t *tokens, int64_t n);
 
 /* Bytes of cache, activations and captures together. */
 ATT_API int64_t att_session_bytes(const att_session *session);

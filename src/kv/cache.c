@@ -195,6 +195,49 @@ att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length
   return ATT_OK;
 }
 
+static att_status check_same(const att_cache_shape *a, const att_cache_shape *b) {
+  if (a->dtype != b->dtype)
+    return att_fail(ATT_BAD_DTYPE, "a copy from a cache of %s into one of %s",
+                    att_dtype_name(b->dtype), att_dtype_name(a->dtype));
+  if (a->layers != b->layers || a->kv_heads != b->kv_heads || a->head_dim != b->head_dim ||
+      a->value_dim != b->value_dim)
+    return att_fail(ATT_BAD_ARGUMENT, "a copy between caches of other layers, heads or sizes");
+  return ATT_OK;
+}
+
+/* Panels are copied whole: what lies behind the last position in one counts for nothing. */
+static void copy_head(att_cache *to, int64_t sequence, const att_cache *from, int64_t from_sequence,
+                      int64_t layer, int64_t head, int64_t length) {
+  const att_cache_shape *s = &to->shape;
+  int64_t panels = (length + panel - 1) / panel * panel;
+  memcpy(head_memory(to, to->keys, to->key_stride, layer, sequence, head),
+         att_cache_keys(from, layer, from_sequence, head),
+         (size_t)(panels * s->head_dim * to->element));
+  memcpy(head_memory(to, to->values, to->value_stride, layer, sequence, head),
+         att_cache_values(from, layer, from_sequence, head),
+         (size_t)(length * s->value_dim * to->element));
+}
+
+att_status att_cache_copy(att_cache *cache, int64_t sequence, const att_cache *source,
+                          int64_t source_sequence, int64_t length) {
+  ATT_TRY(check_place(cache, 0, sequence));
+  ATT_TRY(check_place(source, 0, source_sequence));
+  ATT_TRY(check_same(&cache->shape, &source->shape));
+  if (length < 0 || length > source->lengths[source_sequence])
+    return att_fail(ATT_BAD_ARGUMENT, "a copy of %lld of %lld positions", (long long)length,
+                    (long long)source->lengths[source_sequence]);
+  if (length > cache->shape.capacity)
+    return att_fail(ATT_CONTEXT_FULL, "a copy of %lld positions; the cache holds %lld",
+                    (long long)length, (long long)cache->shape.capacity);
+  if (cache == source && sequence == source_sequence)
+    return att_cache_truncate(cache, sequence, length);
+  for (int64_t layer = 0; layer < cache->shape.layers; layer++)
+    for (int64_t head = 0; head < cache->shape.kv_heads; head++)
+      copy_head(cache, sequence, source, source_sequence, layer, head, length);
+  cache->lengths[sequence] = length;
+  return ATT_OK;
+}
+
 /* Shared checks of the two readers; *count is how many positions are asked for. */
 static att_status check_read(const att_cache *cache, int64_t layer, int64_t sequence, int64_t head,
                              int64_t first, const att_view *out, int64_t dim) {

@@ -51,6 +51,9 @@ static att_status check_options(const att_session_options *options, const att_co
   if (options->encoder_tokens < 0)
     return att_fail(ATT_BAD_ARGUMENT, "encoder_tokens is %lld, negative",
                     (long long)options->encoder_tokens);
+  if (options->logit_rows < 0)
+    return att_fail(ATT_BAD_ARGUMENT, "logit_rows is %lld, not 0 or more",
+                    (long long)options->logit_rows);
   if (options->chunk < 1)
     return att_fail(ATT_BAD_ARGUMENT, "chunk is %lld, not at least 1", (long long)options->chunk);
   return ATT_OK;
@@ -100,7 +103,7 @@ static att_status fill(att_session *session, att_dtype cache_dtype, int64_t enco
   ATT_TRY(create_attention(session, cache_dtype));
   ATT_TRY(att_alloc((void **)&session->tokens, runtime, session->context, sizeof(int32_t),
                     "token ids"));
-  int64_t rows = session->all_logits ? session->context : 1, count;
+  int64_t rows = session->all_logits ? session->logit_rows : 1, count;
   if (!att_mul_checked(&count, rows, config->vocab))
     return att_fail(ATT_TOO_LARGE, "logits of %lld rows overflow", (long long)rows);
   ATT_TRY(att_alloc((void **)&session->logits, runtime, count, sizeof(float), "logits"));
@@ -124,6 +127,7 @@ att_status att_session_create(att_session **out, const att_model *model,
   session->block = all.block;
   session->span = all.span;
   session->all_logits = all.all_logits;
+  session->logit_rows = all.logit_rows ? all.logit_rows : session->context;
   att_status status = fill(session, all.cache_dtype, all.encoder_tokens);
   if (status == ATT_OK)
     *out = session;
@@ -207,7 +211,7 @@ static att_status read_chunk(att_session *session, const int32_t *tokens, int64_
   return ATT_OK;
 }
 
-static att_status check_tokens(const att_session *session, const int32_t *tokens, int64_t n) {
+att_status att_session_check(const att_session *session, const int32_t *tokens, int64_t n) {
   if (!session || !tokens)
     return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", session ? "tokens" : "session");
   if (!session->cache)
@@ -224,6 +228,9 @@ static att_status check_tokens(const att_session *session, const int32_t *tokens
     return att_fail(ATT_CONTEXT_FULL,
                     "%lld tokens after the %lld already read are more than the context of %lld",
                     (long long)n, (long long)session->length, (long long)session->context);
+  if (session->all_logits && n > session->logit_rows)
+    return att_fail(ATT_BAD_ARGUMENT, "%lld tokens at once, with room for the logits of %lld",
+                    (long long)n, (long long)session->logit_rows);
   for (const att_observer *o = session->observers; o; o = o->next)
     if (n > o->limit - session->length)
       return att_fail(ATT_CONTEXT_FULL,
@@ -242,7 +249,7 @@ static att_status read_all(att_session *session, const int32_t *tokens, int64_t 
 }
 
 att_status att_session_eval(att_session *session, const int32_t *tokens, int64_t n) {
-  ATT_TRY(check_tokens(session, tokens, n));
+  ATT_TRY(att_session_check(session, tokens, n));
   session->n_logits = 0;
   uint64_t mode = att_float_mode_enter();
   att_status status = read_all(session, tokens, n);

@@ -53,6 +53,9 @@ void att_session_detach(att_session *session, att_observer *observer);
 /* Tells the observers how far the session is. */
 void att_session_tell(const att_session *session);
 
+/* What att_session_eval answers without reading anything. */
+att_status att_session_check(const att_session *session, const int32_t *tokens, int64_t n);
+
 /* The pass of `rows` tokens through `layer` at the session's position. */
 att_attention_pass att_session_pass(const att_session *session, int64_t layer, int64_t rows);
 

@@ -11,6 +11,7 @@
 
 struct att_chat_prompt {
   const att_tokenizer *tokenizer;
+  const att_chat_format *format;
   att_list text;
   att_list plain; /* att_piece: what messages say, where nothing is special */
 };
@@ -242,6 +243,7 @@ att_status att_chat_write(att_chat_prompt **out, const att_tokenizer *tokenizer,
   att_chat_prompt *prompt;
   ATT_TRY(att_alloc((void **)&prompt, tokenizer->runtime, 1, sizeof *prompt, "a conversation"));
   prompt->tokenizer = tokenizer;
+  prompt->format = f;
   att_list_init(&prompt->text, tokenizer->runtime, 1);
   att_list_init(&prompt->plain, tokenizer->runtime, sizeof(att_piece));
   att_status status = write(prompt, f, messages, n);
@@ -262,6 +264,20 @@ void att_chat_prompt_free(att_chat_prompt *prompt) {
 const char *att_chat_text(size_t *out_bytes, const att_chat_prompt *prompt) {
   if (out_bytes) *out_bytes = prompt ? (size_t)prompt->text.n : 0;
   return prompt ? prompt->text.items : NULL;
+}
+
+/* What the format writes behind an answer begins with it. */
+int32_t att_chat_end(const att_chat_prompt *prompt) {
+  const att_vocab *vocab = prompt ? &prompt->tokenizer->vocab : NULL;
+  const char *behind = prompt ? prompt->format->assistant[1] : "";
+  int32_t found = behind[0] == ATT_CHAT_EOS[0] ? prompt->tokenizer->eos : -1;
+  for (int64_t id = 0; prompt && found < 0 && id < vocab->size; id++) {
+    const att_entry *entry = &vocab->entries[id];
+    if (entry->piece_bytes > 0 && (entry->flags & ATT_TOKEN_SPECIAL) != 0 &&
+        strncmp(behind, entry->piece, entry->piece_bytes) == 0)
+      found = (int32_t)id;
+  }
+  return found;
 }
 
 att_status att_chat_encode(att_encoding **out, const att_chat_prompt *prompt) {

@@ -338,6 +338,89 @@ static void test_bad_calls_are_named(void **state) {
   close_stage(&s);
 }
 
+static void test_a_further_end_id_is_handed_out(void **state) {
+  (void)state;
+  stage s;
+  open_bare(&s, 0);
+  s.options.max_new = 12;
+  run(&s, prompt, 3);
+  int32_t ends[2] = {-1, s.heard.ids[4]};
+  int64_t first = 0; /* where that id comes up first */
+  while (s.heard.ids[first] != ends[1]) first++;
+  assert_ok(att_session_truncate(s.session, 0));
+  s.heard.n = 0;
+  s.options.ends = ends;
+  s.options.n_ends = 2;
+  run(&s, prompt, 3);
+  assert_int_equal(s.heard.n, first);
+  assert_int_equal(s.result.finish, ATT_FINISH_END);
+  close_stage(&s);
+}
+
+static bool read_so_far(double done, void *payload) {
+  heard *h = payload;
+  h->pieces++;
+  return done < 0.5;
+}
+
+static void test_a_long_prompt_cannot_be_cancelled(void **state) {
+  (void)state;
+  stage s;
+  int32_t ids[700];
+  open_bare(&s, 0);
+  for (int i = 0; i < 700; i++) ids[i] = i % 7;
+  s.options.on_read = read_so_far;
+  att_status status = att_session_context(s.session) < 700 ? ATT_CONTEXT_FULL : ATT_CANCELLED;
+  assert_status(status, att_generate(&s.result, s.session, s.sampler, ids, 700, &s.options));
+  assert_int_equal(s.heard.pieces, status == ATT_CANCELLED ? 2 : 0);
+  close_stage(&s);
+}
+
+enum { JOBS = 4 };
+
+/* Prompts of several lengths, drawn tokens, ends at several steps. */
+static void test_a_batch_gives_other_tokens_than_each_alone(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 2, NULL);
+  att_model *model = test_random_model(runtime, TEST_GPT2, 41);
+  const int32_t ids[12] = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8};
+  att_generate_job jobs[JOBS];
+  att_generate_options options[JOBS];
+  static heard together[JOBS], alone[JOBS];
+  memset(together, 0, sizeof together);
+  memset(alone, 0, sizeof alone);
+  for (int i = 0; i < JOBS; i++) {
+    att_sampler_options draw;
+    att_sampler_options_init(&draw);
+    draw.seed = (uint64_t)i;
+    att_generate_options_init(&options[i]);
+    options[i].max_new = 5 + 6 * i;
+    options[i].on_token = hear_token;
+    options[i].payload = &alone[i];
+    alone[i].stop_at = together[i].stop_at = i == 2 ? 3 : 0;
+    jobs[i] = (att_generate_job){.prompt = ids + i, .n = 1 + 2 * i, .options = &options[i]};
+    att_generate_result result;
+    att_session *session = test_session(model, 128, false);
+    assert_ok(
+        att_sampler_create(&jobs[i].sampler, runtime, &draw, att_model_describe(model)->vocab));
+    assert_ok(att_generate(&result, session, jobs[i].sampler, ids + i, 1 + 2 * i, &options[i]));
+    att_session_free(session);
+    jobs[i].session = test_session(model, 128, false);
+    options[i].payload = &together[i];
+  }
+  assert_ok(att_generate_batch(jobs, JOBS));
+  for (int i = 0; i < JOBS; i++) {
+    assert_int_equal(together[i].n, alone[i].n);
+    assert_memory_equal(together[i].ids, alone[i].ids, (size_t)alone[i].n * sizeof(int32_t));
+    assert_int_equal(jobs[i].result.n_new, alone[i].n);
+    assert_int_equal(jobs[i].result.finish, i == 2 ? ATT_FINISH_STOP : ATT_FINISH_LENGTH);
+    att_session_free(jobs[i].session);
+    att_sampler_free(jobs[i].sampler);
+  }
+  att_model_close(model);
+  att_runtime_free(runtime);
+}
+
 static void test_an_empty_stop_string_is_refused(void **state) {
   (void)state;
   test_need(TEST_STORIES "stories260K.bin");
@@ -365,6 +448,9 @@ int main(void) {
       cmocka_unit_test(test_characters_come_whole),
       cmocka_unit_test(test_bad_calls_are_named),
       cmocka_unit_test(test_an_empty_stop_string_is_refused),
+      cmocka_unit_test(test_a_further_end_id_is_handed_out),
+      cmocka_unit_test(test_a_long_prompt_cannot_be_cancelled),
+      cmocka_unit_test(test_a_batch_gives_other_tokens_than_each_alone),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,266 @@
+/* cmd_eval.c — attend eval: minimal pairs, which of two texts is more probable.
+ *
+ * The two texts of a pair begin alike. What their tokens share at the beginning is
+ * read once; from there on the log-probabilities of each are added up. A share
+ * that is the same for both cannot change which is larger, so it does not matter
+ * where a tokenizer draws the line between prefix and text.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attend/score.h"
+#include "attend/status.h"
+#include "json_out.h"
+#include "memory.h"
+#include "pairs.h"
+#include "progress.h"
+#include "subject.h"
+#include "table.h"
+
+enum { ROWS = 64 };
+
+static subject what;
+static const char *path;
+static bool each;
+
+static const option options[] = {
+    SUBJECT_MODEL_OPTIONS(what),
+    {"pairs", 'p', OPTION_TEXT, &path, "FILE", 0, 0,
+     "the pairs, one a line: PREFIX, A, B and perhaps a CATEGORY with tabs between them, or JSON "
+     "objects with these names (BLiMP's are known too); must be given"},
+    {"each", 0, OPTION_FLAG, &each, "", 0, 0, "prints every pair too"},
+    {0}};
+
+typedef struct verdict {
+  double a, b; /* log-probabilities of what the texts do not share */
+  int64_t bytes_a, bytes_b;
+} verdict;
+
+typedef struct category {
+  const char *name;
+  int64_t n, right, ties, right_per_byte;
+} category;
+
+/* ---- one pair ---- */
+
+static att_encoding *encode(const char *prefix, const char *text) {
+  att_encoding *e = NULL;
+  size_t n = strlen(prefix), m = strlen(text);
+  char *whole = memory_get(n + m + 1, 1);
+  memcpy(whole, prefix, n);
+  memcpy(whole + n, text, m);
+  if (att_encode(&e, what.tokenizer, whole, n + m, NULL) != ATT_OK) e = NULL;
+  free(whole);
+  return e;
+}
+
+/* The sum over tokens from … of one text, the ones before being read. */
+static att_status score(double *sum, double *logs, att_session *session, const att_encoding *e,
+                        int64_t from) {
+  /* The last shared token is read again: its logits predict the first other one. */
+  att_status status = att_session_truncate(session, from - 1);
+  if (status == ATT_OK) status = att_session_eval(session, e->ids + from - 1, 1);
+  if (status == ATT_OK) status = att_session_score(logs, session, e->ids + from, e->n - from);
+  *sum = 0;
+  for (int64_t i = from; i < e->n && status == ATT_OK; i++) *sum += logs[i - from];
+  return status;
+}
+
+static int fail_pair(const cli *c, const pair *p, const char *why) {
+  return cli_fail(c, "line %lld: %s", (long long)p->line, why);
+}
+
+static int compare(const cli *c, verdict *v, att_session *session, double *logs, const pair *p,
+                   const att_encoding *a, const att_encoding *b) {
+  int64_t shared = 0, most = a->n < b->n ? a->n : b->n, longest = a->n > b->n ? a->n : b->n;
+  while (shared < most && a->ids[shared] == b->ids[shared]) shared++;
+  if (shared == 0) return fail_pair(c, p, "nothing stands before the first token: give a prefix");
+  if (shared == most) return fail_pair(c, p, "one text is the beginning of the other");
+  if (longest > att_session_context(session))
+    return fail_pair(c, p, "a text is longer than the model's context");
+  att_status status = att_session_truncate(session, 0);
+  if (status == ATT_OK && shared > ROWS) /* in pieces that logits have room for */
+    for (int64_t i = 0; i < shared - 1 && status == ATT_OK; i += ROWS)
+      status = att_session_eval(session, a->ids + i, shared - 1 - i < ROWS ? shared - 1 - i : ROWS);
+  else if (status == ATT_OK && shared > 1)
+    status = att_session_eval(session, a->ids, shared - 1);
+  if (status == ATT_OK) status = score(&v->a, logs, session, a, shared);
+  if (status == ATT_OK) status = score(&v->b, logs, session, b, shared);
+  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
+}
+
+static int judge(const cli *c, verdict *v, att_session *session, double *logs, const pair *p) {
+  att_encoding *a = encode(p->fields[PAIR_PREFIX], p->fields[PAIR_A]);
+  att_encoding *b = a ? encode(p->fields[PAIR_PREFIX], p->fields[PAIR_B]) : NULL;
+  v->bytes_a = (int64_t)strlen(p->fields[PAIR_A]);
+  v->bytes_b = (int64_t)strlen(p->fields[PAIR_B]);
+  int code = a && b ? compare(c, v, session, logs, p, a, b) : cli_fail_status(c);
+  att_encoding_free(a);
+  att_encoding_free(b);
+  return code;
+}
+
+/* ---- all ---- */
+
+static int64_t category_of(category **all, int64_t *n, const char *name) {
+  for (int64_t i = 0; i < *n; i++)
+    if (strcmp((*all)[i].name, name) == 0) return i;
+  *all = memory_resize(*all, (size_t)*n + 1, sizeof **all);
+  (*all)[*n] = (category){.name = name};
+  return (*n)++;
+}
+
+static void count(category *k, const verdict *v) {
+  k->n++;
+  k->right += v->a > v->b;
+  k->ties += v->a == v->b;
+  k->right_per_byte += v->a / (double)v->bytes_a > v->b / (double)v->bytes_b;
+}
+
+static double share(int64_t part, int64_t whole) {
+  return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static void json_counts(json *j, const category *k) {
+  json_int(j, "pairs", k->n);
+  json_int(j, "right", k->right);
+  json_int(j, "ties", k->ties);
+  json_double(j, "accuracy", share(k->right, k->n));
+  json_double(j, "accuracy_per_byte", share(k->right_per_byte, k->n));
+}
+
+static void print_json(const category *total, const category *all, int64_t n, const pair *pairs,
+                       const verdict *verdicts) {
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_string(&j, "model", att_model_describe(what.model)->name);
+  json_string(&j, "class", att_runtime_class(what.runtime));
+  json_counts(&j, total);
+  json_open(&j, "categories", '[');
+  for (int64_t i = 0; i < n; i++) {
+    json_open(&j, NULL, '{');
+    json_string(&j, "category", all[i].name);
+    json_counts(&j, &all[i]);
+    json_close(&j);
+  }
+  json_close(&j);
+  if (each) json_open(&j, "each", '[');
+  for (int64_t i = 0; each && i < total->n; i++) {
+    json_open(&j, NULL, '{');
+    json_int(&j, "line", pairs[i].line);
+    json_double(&j, "a", verdicts[i].a);
+    json_double(&j, "b", verdicts[i].b);
+    json_close(&j);
+  }
+  if (each) json_close(&j);
+  json_close(&j);
+  json_end(&j);
+}
+
+static void row_counts(table *rows, ink color, const char *name, const category *k) {
+  table_put(rows, color, "%.1f %%", 100 * share(k->right, k->n));
+  table_put(rows, INK_OFF, "%lld of %lld", (long long)k->right, (long long)k->n);
+  table_put(rows, INK_OFF, "%.1f %%", 100 * share(k->right_per_byte, k->n));
+  table_put(rows, INK_OFF, "%s", name);
+}
+
+static void print_each(const cli *c, const pair *pairs, const verdict *verdicts, int64_t n) {
+  table *rows = table_new(&c->term, "rrrll");
+  const char *const heads[] = {"line", "log p(A)", "log p(B)", "", "A | B"};
+  for (int i = 0; i < 5; i++) table_head(rows, heads[i]);
+  for (int64_t i = 0; i < n; i++) {
+    const verdict *v = &verdicts[i];
+    const label a = label_name(&c->term, pairs[i].fields[PAIR_A], 24);
+    const label b = label_name(&c->term, pairs[i].fields[PAIR_B], 24);
+    table_put(rows, INK_FAINT, "%lld", (long long)pairs[i].line);
+    table_put(rows, INK_OFF, "%.4f", v->a);
+    table_put(rows, INK_OFF, "%.4f", v->b);
+    table_put(rows, INK_STRONG, "%s", v->a > v->b ? "A" : v->a == v->b ? "=" : "B");
+    table_put(rows, INK_OFF, "%s | %s", a.text, b.text);
+  }
+  table_print(rows, 0);
+  putchar('\n');
+}
+
+static void print_text(const cli *c, const category *total, const category *all, int64_t n) {
+  table *rows = table_new(&c->term, "rrrl");
+  const char *const heads[] = {"right", "pairs", "per byte", "category"};
+  for (int i = 0; i < 4; i++) table_head(rows, heads[i]);
+  for (int64_t i = 0; i < n && (n > 1 || all[0].name[0]); i++)
+    row_counts(rows, INK_OFF, all[i].name[0] ? all[i].name : "-", &all[i]);
+  row_counts(rows, INK_STRONG, "all", total);
+  table_print(rows, 0);
+  if (total->ties > 0) cli_note(c, "%lld ties count as wrong", (long long)total->ties);
+}
+
+static int judge_all(const cli *c, const pair *pairs, int64_t n) {
+  att_session_options room;
+  att_session *session = NULL;
+  category *all = NULL, total = {0};
+  int64_t n_categories = 0;
+  att_session_options_init(&room);
+  room.context = att_model_describe(what.model)->context;
+  if (room.context > 4096) room.context = 4096; /* memory: a pair is a sentence or two */
+  room.all_logits = true;
+  room.logit_rows = ROWS < room.context ? ROWS : room.context;
+  double *logs = memory_get((size_t)room.context, sizeof *logs);
+  verdict *verdicts = memory_get((size_t)n, sizeof *verdicts);
+  int code =
+      att_session_create(&session, what.model, &room) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  progress bar = progress_begin(c, "reading");
+  for (int64_t i = 0; i < n && code == CLI_OK; i++) {
+    code = judge(c, &verdicts[i], session, logs, &pairs[i]);
+    if (code != CLI_OK) break;
+    count(&total, &verdicts[i]);
+    const int64_t k = category_of(&all, &n_categories, pairs[i].fields[PAIR_CATEGORY]);
+    count(&all[k], &verdicts[i]);
+    progress_show((double)(i + 1) / (double)n, &bar);
+  }
+  progress_end(&bar);
+  if (code == CLI_OK && c->json) print_json(&total, all, n_categories, pairs, verdicts);
+  if (code == CLI_OK && !c->json && each) print_each(c, pairs, verdicts, n);
+  if (code == CLI_OK && !c->json) print_text(c, &total, all, n_categories);
+  att_session_free(session);
+  free(all);
+  free(verdicts);
+  free(logs);
+  return code;
+}
+
+static int run(const cli *c, int n, char **operands) {
+  (void)n;
+  (void)operands;
+  pair *pairs = NULL;
+  int64_t count_of_pairs = 0;
+  if (!path) return cli_usage(c, "which pairs? Give --pairs FILE");
+  what.file_path = path;
+  int code = subject_read_text(&what, c, 0, NULL);
+  if (code == CLI_OK) {
+    what.file = memory_resize(what.file, what.prompt_bytes + 1, 1);
+    what.file[what.prompt_bytes] = 0;
+    code = pairs_read(&pairs, &count_of_pairs, c, what.file, what.prompt_bytes);
+  }
+  if (code == CLI_OK) code = subject_open_model(&what, c);
+  if (code == CLI_OK && !what.tokenizer)
+    code =
+        cli_fail(c, "%s has no tokenizer: give one with -z", att_model_describe(what.model)->name);
+  if (code == CLI_OK) code = judge_all(c, pairs, count_of_pairs);
+  free(pairs);
+  subject_close(&what);
+  return code;
+}
+
+const command cmd_eval = {
+    .operands = "",
+    .least = 0,
+    .most = 0,
+    .about =
+        "Reads minimal pairs: two texts A and B behind one PREFIX, of which A is the better one, "
+        "and counts how often the model finds A more probable: log p is added up over the tokens "
+        "that the two do not share. The share per byte divides each sum by the bytes of its text "
+        "first, which is fairer to texts of unequal length. Ties count as wrong.\n\n"
+        "    printf 'The cat\\t sleeps\\t sleep\\tagreement\\n' | attend eval -p - -m MODEL",
+    .options = options,
+    .run = run,
+};
