@@ -37,6 +37,9 @@ att_status att_file_create(att_file_writer *out, const att_runtime *runtime, con
 att_status att_file_commit(att_file_writer *writer, const att_runtime *runtime);
 void att_file_abandon(att_file_writer *writer, const att_runtime *runtime);
 
+/* Adds bytes to the end of a file, which is made if it is not there. IO. */
+att_status att_file_append(const char *path, const char *bytes, size_t n);
+
 /* Makes a rename to `path` last; where a folder cannot be synced it lasts a bit
  * later. */
 void att_file_sync_folder(const char *path);

@@ -145,3 +145,11 @@ void att_file_abandon(att_file_writer *writer, const att_runtime *runtime) {
   unlink(writer->temporary);
   release_names(writer, runtime);
 }
+
+att_status att_file_append(const char *path, const char *bytes, size_t n) {
+  FILE *stream = fopen(path, "ab");
+  if (!stream) return att_file_error(path, "open");
+  bool fine = fwrite(bytes, 1, n, stream) == n;
+  if (fclose(stream) != 0 || !fine) return att_file_error(path, "write");
+  return ATT_OK;
+}

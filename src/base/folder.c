@@ -69,3 +69,21 @@ void att_folder_remove(const char *name) {
   if (folder) closedir(folder);
   rmdir(name);
 }
+
+att_status att_folder_make(const char *path) {
+  if (mkdir(path, 0777) == 0 || (errno == EEXIST && att_path_is_folder(path))) return ATT_OK;
+  return att_fail(ATT_IO, "%s cannot be made: %s", path, strerror(errno));
+}
+
+bool att_folder_next(char name[ATT_FOLDER_NAME], const char *path) {
+  DIR *folder = opendir(path);
+  char next[ATT_FOLDER_NAME] = "";
+  for (struct dirent *e; folder && (e = readdir(folder));) {
+    const char *n = e->d_name;
+    if (!strcmp(n, ".") || !strcmp(n, "..") || strlen(n) >= sizeof next) continue;
+    if (strcmp(n, name) > 0 && (!next[0] || strcmp(n, next) < 0)) memcpy(next, n, strlen(n) + 1);
+  }
+  if (folder) closedir(folder);
+  memcpy(name, next, sizeof next);
+  return next[0] != 0;
+}
