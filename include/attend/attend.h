@@ -29,6 +29,7 @@
 #include "attend/status.h"
 #include "attend/tokenizer.h"
 #include "attend/train.h"
+#include "attend/training.h"
 #include "attend/view.h"
 
 #endif

@@ -93,9 +93,11 @@ ATT_API const att_model *att_learner_model(const att_learner *learner);
 /* Steps taken, those before a resume too. */
 ATT_API int64_t att_learner_steps(const att_learner *learner);
 
-/* Bytes: of everything, and of the activations among them. */
+/* Bytes: of everything; of the activations among them; and what those would be
+ * with the other choice of `recompute`. */
 ATT_API int64_t att_learner_bytes(const att_learner *learner);
 ATT_API int64_t att_learner_activation_bytes(const att_learner *learner);
+ATT_API int64_t att_learner_activation_bytes_other(const att_learner *learner);
 
 /* Parameter `index`, 0 … count-1: its name ("blocks.0.attn.q.weight"), its values
  * and the gradient of the last step or att_learner_gradients, both [rows,

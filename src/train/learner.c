@@ -238,6 +238,12 @@ int64_t att_learner_activation_bytes(const att_learner *learner) {
   return learner ? learner->plan.bytes : 0;
 }
 
+int64_t att_learner_activation_bytes_other(const att_learner *learner) {
+  if (!learner) return 0;
+  int64_t change = att_pass_kept_bytes(&learner->plan);
+  return learner->plan.bytes + (learner->options.recompute ? change : -change);
+}
+
 int64_t att_learner_count(const att_learner *learner) {
   return learner ? learner->parameters.n : 0;
 }

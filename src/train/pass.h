@@ -53,6 +53,9 @@ typedef struct att_pass_plan {
 att_status att_pass_plan_create(att_pass_plan *plan);
 void att_pass_plan_release(att_pass_plan *plan);
 
+/* Bytes that keeping activations takes more than computing them again. */
+int64_t att_pass_kept_bytes(const att_pass_plan *plan);
+
 /* One pass over `sequences` sequences of `length` tokens. */
 typedef struct att_pass {
   int64_t sequences;

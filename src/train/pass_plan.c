@@ -32,6 +32,14 @@ static void keep_block(arena *a, att_kept *kept, const att_config *c, int64_t ro
   kept->up = c->ffn == ATT_FFN_GATED ? take(a, rows * c->ffn_width) : NULL;
 }
 
+int64_t att_pass_kept_bytes(const att_pass_plan *plan) {
+  const att_config *c = &plan->parameters->config;
+  arena one = {0};
+  att_kept kept;
+  keep_block(&one, &kept, c, plan->sequences * plan->length);
+  return (c->layers - 1) * one.used * (int64_t)sizeof(float);
+}
+
 static void lay_out_back(arena *a, att_pass_plan *p, const att_config *c, int64_t rows) {
   int64_t hd = att_config_size(c, ATT_SIZE_HD), gd = att_config_size(c, ATT_SIZE_GD);
   p->dstream = take(a, rows * c->width);

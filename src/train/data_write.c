@@ -1,0 +1,281 @@
+/* From text to the run's tokenizer.json and tokens.npy. Both are made once and
+ * appear when complete; a run that goes on finds them. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/file.h"
+#include "base/folder.h"
+#include "base/utf8.h"
+#include "text/load_gguf.h"
+#include "train/data.h"
+#include "train/learner.h"
+
+enum { PATH = ATT_FOLDER_PATH, FILES_MOST = 100000, END_OF_BYTES = 256 };
+
+static att_status join(char out[PATH], const char *folder, const char *name) {
+  int n = snprintf(out, PATH, "%s/%s", folder, name);
+  if (n > 0 && n < PATH) return ATT_OK;
+  return att_fail(ATT_TOO_LARGE, "the path of %s is too long", name);
+}
+
+/* ---- the files of the data ---- */
+
+typedef att_status visit_fn(const char *path, void *context);
+
+static att_status visit_files(const char *data, visit_fn *visit, void *context) {
+  char name[ATT_FOLDER_NAME] = "", path[PATH];
+  if (!att_path_is_folder(data)) return visit(data, context);
+  int64_t n = 0;
+  while (att_folder_next(name, data)) {
+    ATT_TRY(join(path, data, name));
+    if (!att_path_is_file(path) || name[0] == '.') continue;
+    ATT_TRY(visit(path, context));
+    n++;
+  }
+  return n ? ATT_OK : att_fail(ATT_NOT_FOUND, "%s has no files", data);
+}
+
+/* ---- tokenizers ---- */
+
+typedef struct characters {
+  unsigned char seen[0x110000 / 8];
+} characters;
+
+static att_status mark_characters(const char *path, void *context) {
+  characters *all = context;
+  att_file file;
+  ATT_TRY(att_file_map(&file, path));
+  att_status status = ATT_OK;
+  for (size_t at = 0; at < file.bytes && status == ATT_OK;) {
+    uint32_t code;
+    int n = att_utf8_decode(&code, (const char *)file.data + at, file.bytes - at);
+    if (n <= 0)
+      status =
+          att_fail(ATT_CORRUPT, "%s: byte %zu is no UTF-8; use the tokenizer \"bytes\"", path, at);
+    else
+      all->seen[code / 8] |= (unsigned char)(1 << code % 8), at += (size_t)n;
+  }
+  att_file_unmap(&file);
+  return status;
+}
+
+/* A vocabulary of single characters without merges, and an end of documents. */
+static void put_characters(FILE *f, const characters *all) {
+  int n = 0;
+  fputs("{\"version\": \"1.0\", \"added_tokens\": [{\"id\": 0, \"content\": \"<|endoftext|>\", "
+        "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, "
+        "\"special\": true}],\n\"normalizer\": null, \"pre_tokenizer\": null, "
+        "\"post_processor\": null, \"decoder\": {\"type\": \"Fuse\"},\n"
+        "\"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": null, "
+        "\"continuing_subword_prefix\": null, \"end_of_word_suffix\": null, \"fuse_unk\": false, "
+        "\"byte_fallback\": false, \"vocab\": {\"<|endoftext|>\": 0",
+        f);
+  for (uint32_t code = 0; code < 0x110000; code++) {
+    if (!(all->seen[code / 8] >> code % 8 & 1)) continue;
+    if (code < 0x10000)
+      fprintf(f, ",\n\"\\u%04x\": %d", code, ++n);
+    else
+      fprintf(f, ",\n\"\\u%04x\\u%04x\": %d", 0xd800 + ((code - 0x10000) >> 10),
+              0xdc00 + ((code - 0x10000) & 0x3ff), ++n);
+  }
+  fputs("}, \"merges\": []}}\n", f);
+}
+
+static att_status make_characters(att_runtime *runtime, const char *data, const char *path) {
+  characters *all;
+  att_file_writer file;
+  ATT_TRY(att_alloc((void **)&all, runtime, 1, sizeof *all, "a set of characters"));
+  att_status status = visit_files(data, mark_characters, all);
+  if (status == ATT_OK) status = att_file_create(&file, runtime, path);
+  if (status == ATT_OK) {
+    put_characters(file.stream, all);
+    status = att_file_commit(&file, runtime);
+  }
+  att_release(runtime, all, 1, sizeof *all);
+  return status;
+}
+
+static att_status write_stored(att_runtime *runtime, const char *path,
+                               const att_tokenizer_copy *copy) {
+  att_file_writer file;
+  ATT_TRY(att_file_create(&file, runtime, path));
+  att_stored_write_json(file.stream, &copy->stored);
+  return att_file_commit(&file, runtime);
+}
+
+static att_status make_bytes(att_runtime *runtime, const char *path) {
+  att_tokenizer_copy copy;
+  ATT_TRY(att_tokenizer_store_bytes(&copy, runtime, END_OF_BYTES + 1));
+  att_status status = write_stored(runtime, path, &copy);
+  att_tokenizer_copy_release(&copy);
+  return status;
+}
+
+typedef struct path_list {
+  char (*paths)[PATH];
+  const char **pointers;
+  int64_t n, room;
+} path_list;
+
+static att_status count_path(const char *path, void *context) {
+  path_list *list = context;
+  if (list->paths && list->n < list->room) {
+    snprintf(list->paths[list->n], PATH, "%s", path);
+    list->pointers[list->n] = list->paths[list->n];
+  }
+  list->n++;
+  return ATT_OK;
+}
+
+static att_status make_bpe(att_runtime *runtime, const att_train_settings *s, const char *path) {
+  static const char *const special[] = {"<|endoftext|>"};
+  path_list list = {0};
+  ATT_TRY(visit_files(s->data, count_path, &list));
+  list.room = list.n;
+  ATT_TRY(att_alloc((void **)&list.paths, runtime, list.room, sizeof *list.paths, "paths"));
+  att_status status =
+      att_alloc((void **)&list.pointers, runtime, list.room, sizeof *list.pointers, "paths");
+  list.n = 0;
+  if (status == ATT_OK) status = visit_files(s->data, count_path, &list);
+  att_train_bpe_options options;
+  att_train_bpe_options_init(&options);
+  options.vocab_size = s->vocab;
+  options.special = special;
+  options.n_special = 1;
+  int64_t size;
+  if (status == ATT_OK)
+    status = att_tokenizer_train_bpe(&size, runtime, path, list.pointers, list.n, &options);
+  att_release(runtime, list.pointers, list.room, sizeof *list.pointers);
+  att_release(runtime, list.paths, list.room, sizeof *list.paths);
+  return status;
+}
+
+static att_status copy_tokenizer(att_runtime *runtime, const char *from, const char *path) {
+  att_tokenizer *tokenizer;
+  att_tokenizer_copy copy;
+  ATT_TRY(att_tokenizer_open(&tokenizer, runtime, from, 0));
+  att_status status = att_tokenizer_store(&copy, tokenizer, att_tokenizer_size(tokenizer));
+  att_tokenizer_free(tokenizer);
+  ATT_TRY(status);
+  status = write_stored(runtime, path, &copy);
+  att_tokenizer_copy_release(&copy);
+  return status;
+}
+
+static att_status make_tokenizer(att_runtime *runtime, const att_train_settings *s,
+                                 const char *path) {
+  if (!strcmp(s->tokenizer, "characters")) return make_characters(runtime, s->data, path);
+  if (!strcmp(s->tokenizer, "bytes")) return make_bytes(runtime, path);
+  if (!strcmp(s->tokenizer, "bpe")) return make_bpe(runtime, s, path);
+  return copy_tokenizer(runtime, s->tokenizer, path);
+}
+
+/* ---- tokens ---- */
+
+typedef struct encoder {
+  att_runtime *runtime;
+  const att_tokenizer *tokenizer;
+  int32_t separator;
+  int32_t *ids;
+  int64_t n, room;
+} encoder;
+
+static att_status make_room(encoder *e, int64_t more) {
+  if (e->n + more <= e->room) return ATT_OK;
+  int64_t room = e->n + more + e->room / 2;
+  int32_t *ids;
+  ATT_TRY(att_alloc((void **)&ids, e->runtime, room, sizeof *ids, "tokens"));
+  if (e->n) memcpy(ids, e->ids, (size_t)e->n * sizeof *ids);
+  att_release(e->runtime, e->ids, e->room, sizeof *ids);
+  e->ids = ids;
+  e->room = room;
+  return ATT_OK;
+}
+
+static att_status encode_file(const char *path, void *context) {
+  encoder *e = context;
+  att_file file;
+  att_encoding *encoding;
+  att_encode_options plain = {false, false};
+  ATT_TRY(att_file_map(&file, path));
+  att_status status =
+      att_encode(&encoding, e->tokenizer, (const char *)file.data, file.bytes, &plain);
+  att_file_unmap(&file);
+  ATT_TRY(status);
+  status = make_room(e, encoding->n + 1);
+  if (status == ATT_OK) {
+    if (encoding->n) memcpy(e->ids + e->n, encoding->ids, (size_t)encoding->n * sizeof *e->ids);
+    e->n += encoding->n;
+    if (e->separator >= 0) e->ids[e->n++] = e->separator;
+  }
+  att_encoding_free(encoding);
+  return status;
+}
+
+static att_status make_tokens(att_runtime *runtime, const att_train_settings *s,
+                              const att_tokenizer *tokenizer, int32_t separator, const char *path) {
+  encoder e = {.runtime = runtime, .tokenizer = tokenizer, .separator = separator};
+  att_status status = visit_files(s->data, encode_file, &e);
+  att_view view = att_view_of(e.ids, ATT_I32, 1, &e.n);
+  if (status == ATT_OK) status = att_npy_write(runtime, path, &view);
+  att_release(runtime, e.ids, e.room, sizeof *e.ids);
+  return status;
+}
+
+/* ---- opening ---- */
+
+static att_status open_tokens(att_data *data, att_runtime *runtime, const att_train_settings *s,
+                              const char *path) {
+  att_view view;
+  ATT_TRY(att_archive_open(&data->archive, runtime, path));
+  ATT_TRY(att_archive_get(&view, data->archive, "array"));
+  if (view.dtype != ATT_I32 || view.ndim != 1 || !att_view_is_contiguous(&view))
+    return att_fail(ATT_CORRUPT, "%s holds no row of i32", path);
+  data->tokens = view.data;
+  data->n = view.shape[0];
+  data->train = data->n - (int64_t)((double)data->n * s->validation);
+  data->checksum = att_checksum(view.data, (size_t)data->n * sizeof *data->tokens);
+  for (int64_t i = 0; i < data->n; i++)
+    if (data->tokens[i] < 0 || data->tokens[i] >= data->vocab)
+      return att_fail(ATT_CORRUPT, "%s: token %lld is %d, not below %lld", path, (long long)i,
+                      (int)data->tokens[i], (long long)data->vocab);
+  if (data->train >= s->length + 1) return ATT_OK;
+  return att_fail(ATT_BAD_ARGUMENT,
+                  "%s has %lld tokens to learn from, fewer than a sequence of %lld and one more",
+                  s->data, (long long)data->train, (long long)s->length);
+}
+
+static att_status fill(att_data *data, att_runtime *runtime, const att_train_settings *s) {
+  char words[PATH], tokens[PATH];
+  att_tokenizer *tokenizer;
+  ATT_TRY(att_folder_make(s->output));
+  ATT_TRY(join(words, s->output, "tokenizer.json"));
+  ATT_TRY(join(tokens, s->output, "tokens.npy"));
+  if (!att_path_is_file(words)) ATT_TRY(make_tokenizer(runtime, s, words));
+  ATT_TRY(att_tokenizer_open(&tokenizer, runtime, words, 0));
+  data->vocab = att_tokenizer_size(tokenizer);
+  data->separator = att_tokenizer_find(tokenizer, "<|endoftext|>", strlen("<|endoftext|>"));
+  att_status status = ATT_OK;
+  if (s->documents && data->separator < 0)
+    status = att_fail(ATT_BAD_ARGUMENT, "\"documents\": the tokenizer has no <|endoftext|>");
+  if (status == ATT_OK && !att_path_is_file(tokens))
+    status = make_tokens(runtime, s, tokenizer, data->separator, tokens);
+  att_tokenizer_free(tokenizer);
+  return status == ATT_OK ? open_tokens(data, runtime, s, tokens) : status;
+}
+
+att_status att_data_open(att_data *out, att_runtime *runtime, const att_train_settings *settings) {
+  att_data data = {0};
+  att_status status = fill(&data, runtime, settings);
+  if (status == ATT_OK)
+    *out = data;
+  else
+    att_data_close(&data);
+  return status;
+}
+
+void att_data_close(att_data *data) {
+  att_archive_close(data->archive);
+  *data = (att_data){0};
+}

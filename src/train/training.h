@@ -1,0 +1,41 @@
+/* Inside of an att_training. */
+#ifndef ATT_TRAIN_TRAINING_H
+#define ATT_TRAIN_TRAINING_H
+
+#include "attend/training.h"
+#include "base/folder.h"
+#include "train/data.h"
+#include "train/learner.h"
+
+struct att_training {
+  att_runtime *runtime;
+  att_train_settings settings;
+  att_data data;
+  att_learner *learner;
+  att_data_batch batch;
+  int64_t batch_tokens;
+  double best;    /* validation loss so far */
+  int64_t waited; /* evaluations since */
+  bool done;
+  att_training_info info;
+};
+
+/* Learning rate of step n = 1, 2 …: rises over the warm-up, then stays or falls
+ * along half a cosine to the final rate at the last step. */
+double att_train_rate(const att_train_settings *settings, int64_t step);
+
+/* "output/name". */
+att_status att_training_path(char out[ATT_FOLDER_PATH], const att_training *training,
+                             const char *name);
+
+/* Goes on from the newest checkpoint, if there is one. Removes what a killed run
+ * left half written, and lines of its log past the checkpoint. */
+att_status att_training_resume(att_training *training);
+
+/* Writes a checkpoint and removes those that need not stay. */
+att_status att_training_save(att_training *training);
+
+/* Adds the report to log.jsonl. */
+att_status att_training_log(const att_training *training, const att_training_report *report);
+
+#endif
