@@ -48,7 +48,7 @@ typedef struct bench_suite {
                  const bench_case *what, bench_row *out);
 } bench_suite;
 
-extern const bench_suite bench_gemm, bench_attention, bench_backward, bench_decode;
+extern const bench_suite bench_gemm, bench_attention, bench_backward, bench_decode, bench_train;
 
 /* A call of attention as a case describes it. */
 typedef struct bench_tensors {

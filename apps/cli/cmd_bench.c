@@ -21,7 +21,7 @@ static const option options[] = {
     {0}};
 
 static const bench_suite *const suites[] = {&bench_gemm, &bench_attention, &bench_backward,
-                                            &bench_decode};
+                                            &bench_decode, &bench_train};
 enum { N_SUITES = sizeof suites / sizeof suites[0] };
 
 /* Cases of a file. Returns their number, or -1 after a complaint. */
@@ -174,7 +174,8 @@ static int run(const cli *c, int n_operands, char **operands) {
   const char *name = n_operands ? operands[0] : NULL;
   bool known = !name;
   for (int i = 0; i < N_SUITES; i++) known |= name && !strcmp(name, suites[i]->name);
-  if (!known) return cli_usage(c, "\"%s\" is none of gemm, attention, backward, decode", name);
+  if (!known)
+    return cli_usage(c, "\"%s\" is none of gemm, attention, backward, decode, train", name);
   if (shapes_path && !name) return cli_usage(c, "--shapes needs the name of a benchmark");
 
   static bench_case given[MOST_CASES];
@@ -209,7 +210,7 @@ static int run(const cli *c, int n_operands, char **operands) {
 }
 
 const command cmd_bench = {
-    "[gemm|attention|backward|decode]",
+    "[gemm|attention|backward|decode|train]",
     0,
     1,
     "Measures the machine's limits (multiply-adds in registers, OpenBLAS sgemm, reading memory) "

@@ -1,0 +1,206 @@
+/* cmd_train.c — attend train: a run of training, watched. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "attend/attend.h"
+#include "cli.h"
+#include "curve.h"
+#include "json_out.h"
+#include "memory.h"
+#include "table.h"
+#include "textshow.h"
+#include "watch.h"
+
+static text_list changes;
+static bool watch;
+static const char *picture;
+
+static const option options[] = {
+    {"set", 's', OPTION_TEXTS, &changes, "KEY=VALUE", 0, 0,
+     "a setting that replaces what CONFIG says; may be given several times"},
+    {"watch", 0, OPTION_FLAG, &watch, "", 0, 0,
+     "after each evaluation the heads' scores: weight on the previous token, on what followed "
+     "the same token before (induction), on the same token, on the first; entropy in bits"},
+    {"png", 0, OPTION_TEXT, &picture, "FILE", 0, 0,
+     "the loss curve; default loss.png in the run's folder"},
+    {0}};
+
+/* What the run has shown so far. */
+typedef struct history {
+  double *x, *loss, *vx, *validation; /* [room] each */
+  int64_t n, nv, room;
+  double seconds;
+} history;
+
+static void remember(history *h, const att_training_report *r) {
+  if (h->n == h->room) {
+    h->room = h->room ? 2 * h->room : 1024;
+    double **all[] = {&h->x, &h->loss, &h->vx, &h->validation};
+    for (int i = 0; i < 4; i++) *all[i] = memory_resize(*all[i], (size_t)h->room, sizeof(double));
+  }
+  h->x[h->n] = (double)r->step;
+  h->loss[h->n++] = r->loss;
+  h->seconds += r->seconds;
+  if (isnan(r->validation)) return;
+  h->vx[h->nv] = (double)r->step;
+  h->validation[h->nv++] = r->validation;
+}
+
+static void forget(history *h) { free(h->x), free(h->loss), free(h->vx), free(h->validation); }
+
+/* ---- talk ---- */
+
+static void announce(const cli *c, const att_training_info *i, double limit) {
+  const double mb = 1.0 / (1 << 20);
+  cli_note(c, "%s: %.2f M parameters, %lld tokens to learn from, %lld held out", i->output,
+           (double)i->parameters * 1e-6, (long long)i->train_tokens,
+           (long long)i->validation_tokens);
+  bool more = i->bytes_other > i->bytes;
+  cli_note(c, "memory %.0f MB, %.0f MB of it activations; %.0f MB if they were %s",
+           (double)i->bytes * mb, (double)i->activation_bytes * mb, (double)i->bytes_other * mb,
+           more ? "kept (recompute=false)" : "computed again (recompute=true)");
+  cli_note(c, "a step: %lld tokens, %.1f GFLOP; this machine's multiply-adds: %.0f GFLOP/s",
+           (long long)i->tokens_a_step, i->flops_a_step * 1e-9, limit);
+  if (i->resumed_at)
+    cli_note(c, "goes on from step %lld", (long long)i->resumed_at);
+  else
+    cli_note(c, "the loss of a fresh model should be about %.2f", i->first_loss);
+}
+
+static void duration(char out[32], double seconds) {
+  long long s = (long long)(seconds + 0.5);
+  if (s < 3600)
+    snprintf(out, 32, "%lld:%02lld", s / 60, s % 60);
+  else
+    snprintf(out, 32, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+}
+
+static void show_progress(const cli *c, const att_training_info *i, const att_training_report *r,
+                          const history *h, double limit) {
+  char left[32];
+  double mean = h->seconds / (double)h->n;
+  bool line = !isnan(r->validation) || r->saved || r->done;
+  if (c->quiet || (!line && !isatty(2))) return;
+  duration(left, mean * (double)(i->steps - r->step));
+  fprintf(stderr,
+          "%sstep %lld/%lld  loss %.4f  norm %.2f  rate %.2e  %.0f tok/s  %.0f%% of limit  %s left",
+          isatty(2) ? "\r\033[K" : "", (long long)r->step, (long long)i->steps, r->loss, r->norm,
+          r->rate, (double)i->tokens_a_step / mean, 100 * i->flops_a_step / mean / (limit * 1e9),
+          left);
+  if (!isnan(r->validation)) fprintf(stderr, "  validation %.4f", r->validation);
+  if (r->saved) fputs("  saved", stderr);
+  if (line || !isatty(2)) fputc('\n', stderr);
+  fflush(stderr);
+}
+
+static int show_heads(const cli *c, const att_training *training) {
+  const att_model *model = att_learner_model(att_training_learner(training));
+  const att_model_info *info = att_model_describe(model);
+  int64_t n = info->layers * info->heads;
+  double *scores = memory_get((size_t)(n * WATCH_SCORES), sizeof *scores);
+  if (watch_heads(scores, model, c->seed) != ATT_OK) {
+    free(scores);
+    return cli_fail_status(c);
+  }
+  for (int64_t i = 0; i < n && !c->quiet; i++) {
+    fprintf(stderr, "  head %lld.%lld", (long long)(i / info->heads), (long long)(i % info->heads));
+    for (int s = 0; s < WATCH_SCORES; s++)
+      fprintf(stderr, "  %s %.2f", watch_names[s], scores[i * WATCH_SCORES + s]);
+    fputc('\n', stderr);
+  }
+  free(scores);
+  return CLI_OK;
+}
+
+/* ---- the end ---- */
+
+static int draw(const cli *c, const att_training_info *info, const history *h) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/loss.png", info->output);
+  if (picture) snprintf(path, sizeof path, "%s", picture);
+  curve train = {h->x, h->loss, h->n}, validation = {h->vx, h->validation, h->nv};
+  if (curve_png(path, &train, &validation)) return cli_fail(c, "%s cannot be written", path);
+  cli_note(c, "%s is written", path);
+  return CLI_OK;
+}
+
+static void report(const cli *c, const att_training_info *info, const att_training_report *last,
+                   const history *h) {
+  double rate = h->seconds > 0 ? (double)info->tokens_a_step * (double)h->n / h->seconds : 0;
+  if (c->json) {
+    json j = json_begin(stdout);
+    json_open(&j, NULL, '{');
+    json_string(&j, "output", info->output);
+    json_int(&j, "step", last->step);
+    json_double(&j, "loss", last->loss);
+    if (h->nv)
+      json_double(&j, "validation", h->validation[h->nv - 1]);
+    else
+      json_null(&j, "validation");
+    json_bool(&j, "early", last->early);
+    json_double(&j, "tokens_per_second", rate);
+    json_double(&j, "seconds", h->seconds);
+    json_int(&j, "bytes", info->bytes);
+    json_close(&j);
+    json_end(&j);
+    return;
+  }
+  char spark[CURVE_SPARK_BYTES];
+  curve_spark(spark, &c->term, h->loss, h->n, c->term.width - 20);
+  printf("loss %.4f %s %.4f\n", h->loss[0], spark, last->loss);
+  if (h->nv) printf("validation %.4f\n", h->validation[h->nv - 1]);
+}
+
+static int run_steps(const cli *c, att_runtime *runtime, att_training *training) {
+  const att_training_info *info = att_training_describe(training);
+  att_training_report r = {.done = info->done};
+  history h = {0};
+  double limit = 1;
+  int code = att_measure_fma(&limit, runtime, 0.2) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  announce(c, info, limit);
+  while (code == CLI_OK && !r.done) {
+    if (att_training_step(training, &r) != ATT_OK) {
+      code = cli_fail_status(c);
+      break;
+    }
+    remember(&h, &r);
+    show_progress(c, info, &r, &h, limit);
+    if (watch && !isnan(r.validation)) code = show_heads(c, training);
+  }
+  if (code == CLI_OK && h.n == 0) cli_note(c, "there is nothing left to do");
+  if (code == CLI_OK && h.n > 0) code = draw(c, info, &h);
+  if (code == CLI_OK && h.n > 0) report(c, info, &r, &h);
+  forget(&h);
+  return code;
+}
+
+static int run(const cli *c, int n, char **operands) {
+  (void)n;
+  att_runtime *runtime;
+  att_training *training;
+  int code = cli_runtime(&runtime, c);
+  if (code != CLI_OK) return code;
+  if (att_training_open(&training, runtime, operands[0], changes.texts, changes.n) == ATT_OK) {
+    code = run_steps(c, runtime, training);
+    att_training_free(training);
+  } else {
+    code = cli_fail_status(c);
+  }
+  att_runtime_free(runtime);
+  return code;
+}
+
+const command cmd_train = {
+    .operands = "CONFIG",
+    .least = 1,
+    .most = 1,
+    .about = "Trains a model as the JSON file CONFIG says: \"data\" (a text file or a folder of "
+             "them) and \"output\" (a folder) must be there, everything else has a usual value; "
+             "docs/howto/train.md lists the settings. The output receives checkpoints that are "
+             "models, a log (log.jsonl) and the loss curve (loss.png). The same command again "
+             "goes on where the run was stopped, and ends with the same bits.",
+    .options = options,
+    .run = run,
+};
