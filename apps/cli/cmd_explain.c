@@ -7,6 +7,7 @@ static int64_t most_keys = 16;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
+    READING_OPTIONS(request.way),
     {"layer", 'L', OPTION_INT, &request.layer, "l", 0, 1e6, "layer, from 0; default: the last"},
     {"head", 'H', OPTION_INT, &request.head, "h", 0, 1e6,
      "head, from 0; default: the one with the most to show"},

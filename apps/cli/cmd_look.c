@@ -5,13 +5,13 @@
 #include "json_out.h"
 #include "look.h"
 
-static const int64_t CAPTURE_BUDGET = (int64_t)1 << 32;
-
 static subject what;
+static reading_options way;
 static look_options choices = {.layer = -1, .head = -1, .top = 2, .stage = STAGE_WEIGHTS};
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
+    READING_OPTIONS(way),
     {"layer", 'L', OPTION_INT, &choices.layer, "l", 0, 1e6, "this layer only"},
     {"head", 'H', OPTION_INT, &choices.head, "h", 0, 1e6,
      "this head only, large; of the last layer unless -L says another"},
@@ -31,18 +31,14 @@ static const option options[] = {
 
 static int check(look *l, const cli *c) {
   const att_model_info *info = att_model_describe(what.model);
-  l->layers = info->layers;
+  l->layers = l->read.layers;
   l->heads = info->heads;
-  l->n = what.n;
   if (l->options.layer >= l->layers)
     return cli_usage(c, "-L %lld: the layers are 0 to %lld", (long long)l->options.layer,
                      (long long)l->layers - 1);
   if (l->options.head >= l->heads)
     return cli_usage(c, "-H %lld: the heads are 0 to %lld", (long long)l->options.head,
                      (long long)l->heads - 1);
-  if (l->n > info->context)
-    return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)l->n,
-                    (long long)info->context);
   if (l->options.head >= 0 && l->options.layer < 0) l->options.layer = l->layers - 1;
   if (l->options.digits > 0 && l->options.head < 0)
     return cli_usage(c, "--digits is for one head: give -H");
@@ -50,18 +46,11 @@ static int check(look *l, const cli *c) {
 }
 
 static int evaluate(look *l, const cli *c) {
-  char select[160], layer[24] = "*";
+  char sites[160], layer[24] = "*";
   if (l->options.layer >= 0) snprintf(layer, sizeof layer, "%lld", (long long)l->options.layer);
-  snprintf(select, sizeof select, "blocks.%s.attn.%s,blocks.%s.attn.%s", layer,
-           look_sites[l->options.stage], layer, look_sites[STAGE_MASK]);
-  att_session_options room;
-  att_session_options_init(&room);
-  room.context = l->n;
-  if (att_session_create(&l->session, what.model, &room) != ATT_OK ||
-      att_capture_create(&l->capture, l->session, select, l->n, CAPTURE_BUDGET) != ATT_OK ||
-      att_session_eval(l->session, what.ids, what.n) != ATT_OK)
-    return cli_fail_status(c);
-  return CLI_OK;
+  snprintf(sites, sizeof sites, "%s.%s.%s,%s.%s.%s", layer, l->read.part,
+           look_sites[l->options.stage], layer, l->read.part, look_sites[STAGE_MASK]);
+  return reading_start(&l->read, c, sites, l->read.n_queries);
 }
 
 static void json_head(json *j, const look *l, int64_t layer, int64_t head) {
@@ -83,6 +72,8 @@ static void print_json(const look *l) {
   json_string(&j, "model", att_model_describe(what.model)->name);
   json_string(&j, "class", att_runtime_class(what.runtime));
   json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json_ints(&j, "query_tokens", l->read.query_ids, l->read.n_queries);
+  json_ints(&j, "key_tokens", l->read.key_ids, l->read.n_keys);
   json_string(&j, "stage", stages[l->options.stage]);
   json_open(&j, "heads", '[');
   for (int64_t layer = first; layer < end; layer++)
@@ -96,6 +87,7 @@ static void print_json(const look *l) {
 static int run(const cli *c, int n, char **operands) {
   look l = {.what = &what, .options = choices};
   int code = subject_open(&what, c, n, operands);
+  if (code == CLI_OK) code = reading_choose(&l.read, c, &what, &way);
   if (code == CLI_OK) code = check(&l, c);
   if (code == CLI_OK) code = evaluate(&l, c);
   if (code == CLI_OK) {
@@ -106,8 +98,7 @@ static int run(const cli *c, int n, char **operands) {
     else
       look_grid_text(c, &l);
   }
-  att_capture_free(l.capture);
-  att_session_free(l.session);
+  reading_close(&l.read);
   subject_close(&what);
   return code;
 }
@@ -118,7 +109,9 @@ const command cmd_look = {
     .most = 1,
     .about = "Runs the model on PROMPT and draws who looks at whom: all heads as small maps, those "
              "of one layer with -L, one head large with -H. Row i is the query at position i, "
-             "column j the key; a dot is a hidden key.\n\n"
+             "column j the key; a dot is a hidden key. Of a model with encoder and decoder "
+             "--stack says whose; across, queries are the answer's tokens and keys the "
+             "prompt's.\n\n"
              "Half blocks with 24-bit or 256 colours, shades with 16, characters without colour; "
              "never wider than the terminal. --json prints all numbers.",
     .options = options,

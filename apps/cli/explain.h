@@ -2,11 +2,9 @@
 #ifndef ATTEND_CLI_EXPLAIN_H
 #define ATTEND_CLI_EXPLAIN_H
 
-#include "attend/capture.h"
-#include "cli.h"
 #include "json_out.h"
 #include "likely.h"
-#include "subject.h"
+#include "reading.h"
 
 /* Rows are copied out of the captures: contiguous, owned by this struct. T keys,
  * D head width, Dv value width. */
@@ -17,12 +15,12 @@ typedef struct explained {
   bool head_chosen, key_chosen; /* by us, not by the user */
   bool rotated;                 /* the model turns q and k by their position */
   bool biased;                  /* scores differ from scaled ones at a visible key */
-  int64_t n, d, dv;
-  float *q, *rot_q;        /* [D]; rot_q is q where nothing is rotated */
-  float *k, *rot_k, *v;    /* [T,D] [T,D] [T,Dv] */
-  float *raw, *scaled;     /* [T]: q.k, times the scale; hidden keys -inf */
-  float *scores, *weights; /* [T]: as softmax gets them, and what it makes */
-  float *shifted, *exps;   /* [T]: score - max, e to that */
+  int64_t n, d, dv;             /* n keys */
+  float *q, *rot_q;             /* [D]; rot_q is q where nothing is rotated */
+  float *k, *rot_k, *v;         /* [T,D] [T,D] [T,Dv] */
+  float *raw, *scaled;          /* [T]: q.k, times the scale; hidden keys -inf */
+  float *scores, *weights;      /* [T]: as softmax gets them, and what it makes */
+  float *shifted, *exps;        /* [T]: score - max, e to that */
   float max, sum;
   double scale;           /* what turned raw scores into scaled ones */
   bool root_of_d;         /* it is 1/sqrt(D) */
@@ -31,14 +29,14 @@ typedef struct explained {
   float *z;               /* [Dv] */
   likely *next;           /* what the model holds likely behind the query */
   int64_t n_next;
-  att_session *session;
-  att_capture *capture;
+  reading read;
 } explained;
 
 /* What is asked for; -1 or 0 means: choose. */
 typedef struct explain_request {
   int64_t layer, head, query, key;
   bool block; /* keep what flows through the whole block too */
+  reading_options way;
 } explain_request;
 
 /* Runs the model and collects the row. Returns an exit code, after a complaint
@@ -46,9 +44,13 @@ typedef struct explain_request {
 int explain_collect(explained *e, const cli *c, const subject *what, const explain_request *r);
 void explain_free(explained *e);
 
-/* A captured tensor of the layer, "attn.hook_q" and the like; an absent view if
- * the model has no such site. */
+/* A captured tensor of the layer, "hook_resid_pre", or of its attention, "hook_q"; an
+ * absent view if the model has no such site. */
 att_view explain_site(const explained *e, const char *site);
+att_view explain_attention(const explained *e, const char *site);
+
+/* True if the query sees key j. */
+bool explain_sees(const explained *e, int64_t j);
 
 void explain_text(const cli *c, const explained *e, int64_t most_keys);
 void explain_json(const explained *e, bool block);

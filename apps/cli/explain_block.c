@@ -1,6 +1,7 @@
 /* explain_block.c — the block around a head, for one position.
  *
  *   H = X + attention(norm1(X)),  Y = H + feed-forward(norm2(H))
+ *   H = norm1(X + attention(X)),  Y = norm2(H + feed-forward(H))   of some models
  *
  * Each line: what it is, its length ‖x‖ (from the library: the root of x · x)
  * and its first numbers. Sites that the model does not have are left out.
@@ -19,19 +20,31 @@ enum { MOST_SHOWN = 6, DIGITS = 3, COLUMNS = 8 };
 
 static const struct {
   const char *site, *sign, *about;
+  const char *after; /* the same where norms stand behind the sums; NULL: nothing new */
 } places[] = {
-    {"hook_resid_pre", "X", "residual stream comes in"},
-    {"ln1.hook_normalized", "", "after the first norm"},
-    {"attn.hook_z", "", "all heads side by side"},
-    {"hook_attn_out", "+", "… through W_O: attention"},
-    {"hook_resid_mid", "H", "X + attention"},
-    {"ln2.hook_normalized", "", "after the second norm"},
-    {"mlp.hook_pre", "", "feed-forward, hidden"},
-    {"mlp.hook_post", "", "… after its activation"},
-    {"hook_mlp_out", "+", "feed-forward"},
-    {"hook_resid_post", "Y", "H + feed-forward goes out"},
+    {"hook_resid_pre", "X", "residual stream comes in", "residual stream comes in"},
+    {"ln1.hook_normalized", "", "after the first norm", NULL},
+    {"attn.hook_z", "", "all heads side by side", "all heads side by side"},
+    {"hook_attn_out", "+", "… through W_O: attention", "… through W_O: attention"},
+    {"hook_resid_mid", "H", "X + attention", "norm of X + attention"},
+    {"ln_cross.hook_normalized", "", "after the norm before it", NULL},
+    {"hook_cross_attn_out", "+", "attention to the prompt", "attention to the prompt"},
+    {"hook_resid_mid_cross", "H", "H + attention to the prompt", "norm of H + attention"},
+    {"ln2.hook_normalized", "", "after the second norm", NULL},
+    {"mlp.hook_pre", "", "feed-forward, hidden", "feed-forward, hidden"},
+    {"mlp.hook_post", "", "… after its activation", "… after its activation"},
+    {"hook_mlp_out", "+", "feed-forward", "feed-forward"},
+    {"hook_resid_post", "Y", "H + feed-forward goes out", "norm of H + feed-forward goes out"},
 };
 enum { N_PLACES = sizeof places / sizeof places[0] };
+
+/* What a place is called in this model; NULL if it says nothing new there. */
+static const char *about_place(const explained *e, int i) {
+  bool last = i == N_PLACES - 1;
+  if (att_model_describe(e->what->model)->norms_after_sums) return places[i].after;
+  if (last && !explain_site(e, "hook_resid_mid").data) return "X + attention goes out";
+  return places[i].about;
+}
 
 /* The site's numbers at the query's position, flat, in new memory; NULL if the
  * model has no such site. */
@@ -70,7 +83,8 @@ void explain_block_text(const cli *c, const explained *e) {
   table_head(rows, "first numbers");
   for (int i = 0; i < N_PLACES; i++) {
     int64_t n;
-    float *x = numbers_at(e, places[i].site, &n);
+    const char *about = about_place(e, i);
+    float *x = about ? numbers_at(e, places[i].site, &n) : NULL;
     if (!x) continue;
     const float length = length_of(e, x, n);
     char text[MOST_SHOWN * (NUMBER_BYTES + 2)] = "";
@@ -81,8 +95,7 @@ void explain_block_text(const cli *c, const explained *e) {
       used += (size_t)snprintf(text + used, sizeof text - used, " %s", number);
     }
     table_put(rows, INK_STRONG, "%s", places[i].sign);
-    bool no_mid = i == N_PLACES - 1 && !explain_site(e, "hook_resid_mid").data;
-    table_put(rows, INK_OFF, "%s", no_mid ? "X + attention goes out" : places[i].about);
+    table_put(rows, INK_OFF, "%s", about);
     table_number(rows, INK_STRONG, (number_format){DIGITS, 0}, length);
     table_put(rows, INK_OFF, "%s", text);
     free(x);

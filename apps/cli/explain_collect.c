@@ -9,20 +9,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attend/encoder.h"
 #include "attend/status.h"
 #include "engine.h"
 #include "explain.h"
 #include "memory.h"
 
 enum { N_NEXT = 5 };
-static const int64_t CAPTURE_BUDGET = (int64_t)1 << 31;
 
 att_view explain_site(const explained *e, const char *site) {
-  char name[96];
-  att_view view;
-  snprintf(name, sizeof name, "blocks.%lld.%s", (long long)e->layer, site);
-  return att_capture_get(&view, e->capture, name) == ATT_OK ? view : att_view_none();
+  return reading_site(&e->read, e->layer, site);
 }
+
+att_view explain_attention(const explained *e, const char *site) {
+  char name[64];
+  snprintf(name, sizeof name, "%s.%s", e->read.part, site);
+  return explain_site(e, name);
+}
+
+bool explain_sees(const explained *e, int64_t j) { return e->scores[j] != -INFINITY; }
 
 /* Copies an f32 view into new memory, row-major. */
 static float *copied(att_view view) {
@@ -35,18 +40,19 @@ static float *copied(att_view view) {
 
 /* Row `query` of head `head` of a [H,T,S] site. */
 static att_view score_row(const explained *e, const char *site, int64_t head) {
-  return att_view_select(att_view_select(explain_site(e, site), 0, head), 0, e->query);
+  return att_view_select(att_view_select(explain_attention(e, site), 0, head), 0, e->query);
 }
 
 /* Of all heads the one with the largest weight on a key that is neither the
  * first token nor the query itself: those two take much attention everywhere
- * and explain little. */
+ * and explain little. Across, every key counts. */
 static int64_t choose_head(const explained *e) {
   int64_t best = 0;
   float best_weight = -1;
   for (int64_t h = 0; h < e->heads; h++) {
-    const att_view row = score_row(e, "attn.hook_pattern", h);
-    for (int64_t j = 1; j < e->query; j++) {
+    const att_view row = score_row(e, "hook_pattern", h);
+    for (int64_t j = !e->read.across; j < e->n; j++) {
+      if (j == e->query && !e->read.across) continue;
       float weight = ((const float *)row.data)[j * row.stride[0]];
       if (weight > best_weight) {
         best_weight = weight;
@@ -71,13 +77,14 @@ static int out_of_range(const cli *c, const char *flag, int64_t given, int64_t c
 }
 
 static int check_request(explained *e, const cli *c, const explain_request *r) {
+  const int64_t queries = e->read.n_queries;
   e->layer = r->layer < 0 ? e->layers - 1 : r->layer;
-  e->query = r->query < 0 ? e->what->n - 1 : r->query;
+  e->query = r->query < 0 ? queries - 1 : r->query;
   if (e->layer >= e->layers) return out_of_range(c, "-L", r->layer, e->layers, "layers");
   if (r->head >= e->heads) return out_of_range(c, "-H", r->head, e->heads, "heads");
-  if (e->query >= e->what->n) return out_of_range(c, "--query", r->query, e->what->n, "positions");
-  if (r->key >= e->what->n) return out_of_range(c, "--key", r->key, e->what->n, "positions");
-  if (r->key > e->query)
+  if (e->query >= queries) return out_of_range(c, "--query", r->query, queries, "positions");
+  if (r->key >= e->n) return out_of_range(c, "--key", r->key, e->n, "positions");
+  if (e->read.causal && r->key > e->query)
     return cli_usage(c, "--key %lld comes after the query at %lld, which cannot see it",
                      (long long)r->key, (long long)e->query);
   return CLI_OK;
@@ -89,15 +96,25 @@ static att_status collect_next(explained *e, att_view logits) {
   return likely_find(e->next, &e->n_next, N_NEXT, e->what->runtime, logits.data, logits.shape[0]);
 }
 
-/* Reads the prompt up to the query, notes what the model would say there, then
- * the rest. How a prompt is cut changes no bit. */
-static att_status evaluate(explained *e) {
-  const subject *what = e->what;
-  att_status status = att_session_eval(e->session, what->ids, e->query + 1);
-  if (status == ATT_OK) status = collect_next(e, att_session_logits(e->session));
-  if (status == ATT_OK && e->query + 1 < what->n)
-    status = att_session_eval(e->session, what->ids + e->query + 1, what->n - e->query - 1);
+/* What an encoder that fills gaps would put in the query's place. */
+static att_status collect_filling(explained *e) {
+  const att_model_info *info = att_model_describe(e->what->model);
+  if (!info->fills_gaps) return ATT_OK;
+  float *logits = memory_get((size_t)info->vocab, sizeof *logits);
+  const att_view view = att_view_of(logits, ATT_F32, 2, (int64_t[]){1, info->vocab});
+  att_status status = att_session_predict(e->read.session, view, &e->query, 1);
+  if (status == ATT_OK) status = collect_next(e, att_view_select(view, 0, 0));
+  free(logits);
   return status;
+}
+
+/* A decoder has read up to the query: notes what the model would say there, then
+ * reads the rest. How a prompt is cut changes no bit. */
+static att_status evaluate(explained *e) {
+  const att_view logits = att_session_logits(e->read.session);
+  if (!logits.data) return collect_filling(e);
+  att_status status = collect_next(e, logits);
+  return status == ATT_OK ? reading_finish(&e->read) : status;
 }
 
 /* True if any number of two views of one shape differs. */
@@ -110,10 +127,10 @@ static bool differ(att_view a, att_view b) {
 
 /* q, k, v of one head; rows are positions. */
 static void collect_vectors(explained *e) {
-  const att_view q = explain_site(e, "attn.hook_q"), k = explain_site(e, "attn.hook_k");
-  const att_view rot_q = explain_site(e, "attn.hook_rot_q");
-  const att_view rot_k = explain_site(e, "attn.hook_rot_k");
-  const att_view v = explain_site(e, "attn.hook_v"), z = explain_site(e, "attn.hook_z");
+  const att_view q = explain_attention(e, "hook_q"), k = explain_attention(e, "hook_k");
+  const att_view rot_q = explain_attention(e, "hook_rot_q");
+  const att_view rot_k = explain_attention(e, "hook_rot_k");
+  const att_view v = explain_attention(e, "hook_v"), z = explain_attention(e, "hook_z");
   e->rotated = rot_q.data && rot_k.data && (differ(q, rot_q) || differ(k, rot_k));
   e->d = q.shape[2];
   e->dv = v.shape[2];
@@ -129,8 +146,8 @@ static void collect_vectors(explained *e) {
 /* The scale as the run shows it: scaled over raw where raw is largest. */
 static void find_scale(explained *e) {
   int64_t best = 0;
-  for (int64_t j = 1; j <= e->query; j++)
-    if (fabsf(e->raw[j]) > fabsf(e->raw[best])) best = j;
+  for (int64_t j = 1; j < e->n; j++)
+    if (explain_sees(e, j) && fabsf(e->raw[j]) > fabsf(e->raw[best])) best = j;
   const double root = 1 / sqrt((double)e->d);
   e->scale = e->raw[best] != 0 ? (double)e->scaled[best] / (double)e->raw[best] : root;
   e->root_of_d = fabs(e->scale / root - 1) < 1e-5; /* two roundings to float32 */
@@ -138,10 +155,10 @@ static void find_scale(explained *e) {
 }
 
 static void collect_scores(explained *e) {
-  e->raw = copied(score_row(e, "attn.hook_raw_scores", e->head));
-  e->scaled = copied(score_row(e, "attn.hook_scaled_scores", e->head));
-  e->scores = copied(score_row(e, "attn.hook_attn_scores", e->head));
-  e->weights = copied(score_row(e, "attn.hook_pattern", e->head));
+  e->raw = copied(score_row(e, "hook_raw_scores", e->head));
+  e->scaled = copied(score_row(e, "hook_scaled_scores", e->head));
+  e->scores = copied(score_row(e, "hook_attn_scores", e->head));
+  e->weights = copied(score_row(e, "hook_pattern", e->head));
   for (int64_t j = 0; j < e->n; j++)
     if (e->scores[j] != -INFINITY && e->scores[j] != e->scaled[j]) e->biased = true;
   find_scale(e);
@@ -168,27 +185,8 @@ static att_status collect_steps(explained *e) {
   return status;
 }
 
-int explain_collect(explained *e, const cli *c, const subject *what, const explain_request *r) {
-  const att_model_info *info = att_model_describe(what->model);
-  *e = (explained){.what = what,
-                   .layers = info->layers,
-                   .heads = info->heads,
-                   .kv_heads = info->kv_heads,
-                   .n = what->n};
-  int code = check_request(e, c, r);
-  if (code != CLI_OK) return code;
-  char sites[64];
-  snprintf(sites, sizeof sites, "blocks.%lld.%s", (long long)e->layer, r->block ? "*" : "attn.*");
-  if (what->n > info->context)
-    return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what->n,
-                    (long long)info->context);
-  att_session_options room;
-  att_session_options_init(&room);
-  room.context = what->n;
-  if (att_session_create(&e->session, what->model, &room) != ATT_OK ||
-      att_capture_create(&e->capture, e->session, sites, what->n, CAPTURE_BUDGET) != ATT_OK ||
-      evaluate(e) != ATT_OK)
-    return cli_fail_status(c);
+/* Everything of the one row, out of the captures. */
+static att_status collect_row(explained *e, const explain_request *r) {
   e->head_chosen = r->head < 0;
   e->head = r->head < 0 ? choose_head(e) : r->head;
   e->kv_head = e->head / (e->heads / e->kv_heads);
@@ -196,7 +194,27 @@ int explain_collect(explained *e, const cli *c, const subject *what, const expla
   collect_scores(e);
   e->key_chosen = r->key < 0;
   e->key = r->key < 0 ? strongest(e->weights, e->n) : r->key;
-  return collect_steps(e) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  return collect_steps(e);
+}
+
+int explain_collect(explained *e, const cli *c, const subject *what, const explain_request *r) {
+  const att_model_info *info = att_model_describe(what->model);
+  *e = (explained){.what = what, .heads = info->heads, .kv_heads = info->kv_heads};
+  int code = reading_choose(&e->read, c, what, &r->way);
+  if (code != CLI_OK) return code;
+  e->layers = e->read.layers;
+  e->n = e->read.n_keys;
+  code = check_request(e, c, r);
+  if (code != CLI_OK) return code;
+  char sites[64];
+  if (r->block)
+    snprintf(sites, sizeof sites, "%lld.*", (long long)e->layer);
+  else
+    snprintf(sites, sizeof sites, "%lld.%s.*", (long long)e->layer, e->read.part);
+  code = reading_start(&e->read, c, sites, e->query + 1);
+  if (code != CLI_OK) return code;
+  if (evaluate(e) != ATT_OK || collect_row(e, r) != ATT_OK) return cli_fail_status(c);
+  return CLI_OK;
 }
 
 void explain_free(explained *e) {
@@ -205,6 +223,5 @@ void explain_free(explained *e) {
                           e->exps, e->products, e->sums,   e->weighted, e->z};
   for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++) free(owned[i]);
   free(e->next);
-  att_capture_free(e->capture);
-  att_session_free(e->session);
+  reading_close(&e->read);
 }

@@ -23,8 +23,8 @@ static void one_key(json *j, const explained *e, int64_t at) {
   bool hidden = e->scores[at] == -INFINITY;
   json_open(j, NULL, '{');
   json_int(j, "position", at);
-  json_int(j, "id", e->what->ids[at]);
-  token(j, "token", e->what, e->what->ids[at]);
+  json_int(j, "id", e->read.key_ids[at]);
+  token(j, "token", e->what, e->read.key_ids[at]);
   json_bool(j, "hidden", hidden);
   json_float(j, "raw", e->raw[at]);
   json_float(j, "scaled", e->scaled[at]);
@@ -44,6 +44,8 @@ void explain_json(const explained *e, bool block) {
   json_string(&j, "model", att_model_describe(e->what->model)->name);
   json_string(&j, "class", att_runtime_class(e->what->runtime));
   json_ints(&j, "prompt_tokens", e->what->ids, e->what->n);
+  json_ints(&j, "query_tokens", e->read.query_ids, e->read.n_queries);
+  json_ints(&j, "key_tokens", e->read.key_ids, e->read.n_keys);
   json_int(&j, "layer", e->layer);
   json_int(&j, "head", e->head);
   json_int(&j, "kv_head", e->kv_head);

@@ -27,8 +27,8 @@ enum {
 };
 static const float LEAST_WEIGHT = 0.001f; /* of a value that is written out */
 
-static label token_at(const cli *c, const explained *e, int64_t position) {
-  return subject_label(e->what, &c->term, e->what->ids[position], TOKEN_ROOM);
+static label key_at(const cli *c, const explained *e, int64_t position) {
+  return subject_label(e->what, &c->term, e->read.key_ids[position], TOKEN_ROOM);
 }
 
 static void title(const cli *c, int number, const char *text) {
@@ -45,7 +45,7 @@ static void remark(const cli *c, const char *text) {
 static void header(const cli *c, const explained *e) {
   const term *t = &c->term;
   const att_model_info *info = att_model_describe(e->what->model);
-  const label query = token_at(c, e, e->query);
+  const label query = subject_label(e->what, t, e->read.query_ids[e->query], TOKEN_ROOM);
   const label name = label_name(t, info->name, LABEL_COLUMNS);
   char reads[64] = "";
   if (e->kv_heads != e->heads)
@@ -56,7 +56,9 @@ static void header(const cli *c, const explained *e) {
   text_say(t, INK_STRONG, 0, "layer %lld, head %lld%s, query%s at position %lld: %s",
            (long long)e->layer, (long long)e->head, reads, term_mark(t, INK_Q), (long long)e->query,
            query.text);
-  if (e->head_chosen && e->heads > 1 && e->query > 1)
+  if (e->read.across)
+    remark(c, "Attention across: the query is a token of the answer, the keys are the prompt's.");
+  if (e->head_chosen && e->heads > 1 && !e->read.across && (e->query > 1 || !e->read.causal))
     remark(c,
            "This head was chosen because, of all heads of the layer, it gives the largest weight "
            "to a key that is neither the first token nor the query itself. -L and -H choose "
@@ -72,27 +74,34 @@ static void show_query(const cli *c, const explained *e) {
   if (e->rotated) vector_show(&c->term, "qr", e->rot_q, e->d, style);
 }
 
+static int64_t count_visible(const explained *e) {
+  int64_t count = 0;
+  for (int64_t j = 0; j < e->n; j++) count += explain_sees(e, j);
+  return count;
+}
+
 /* Which keys get a line: shown[j]. Returns how many visible ones do not. */
 static int64_t choose_keys(const explained *e, int64_t most, bool *shown) {
-  int64_t visible = e->query + 1;
-  for (int64_t j = 0; j < visible; j++) shown[j] = visible <= most;
+  int64_t visible = count_visible(e), count = 0;
+  for (int64_t j = 0; j < e->n; j++) shown[j] = visible <= most && explain_sees(e, j);
   if (visible <= most) return 0;
-  shown[e->query] = shown[e->key] = true;
-  for (int64_t count = e->query == e->key ? 1 : 2; count < most; count++) {
+  if (!e->read.across) shown[e->query] = true;
+  shown[e->key] = true;
+  for (int64_t j = 0; j < e->n; j++) count += shown[j];
+  for (; count < most; count++) {
     int64_t best = -1;
-    for (int64_t j = 0; j < visible; j++)
-      if (!shown[j] && (best < 0 || e->weights[j] > e->weights[best])) best = j;
+    for (int64_t j = 0; j < e->n; j++)
+      if (explain_sees(e, j) && !shown[j] && (best < 0 || e->weights[j] > e->weights[best]))
+        best = j;
     shown[best] = true;
   }
-  int64_t left = visible;
-  for (int64_t j = 0; j < visible; j++) left -= shown[j];
-  return left;
+  return visible - count;
 }
 
 static void show_hidden(const cli *c, const explained *e) {
   char text[160];
   int64_t first = e->query + 1, count = e->n - first;
-  if (count == 0) return;
+  if (!e->read.causal || count == 0) return;
   if (count == 1)
     snprintf(text, sizeof text, "Position %lld is hidden: it comes after the query.",
              (long long)first);
@@ -132,15 +141,16 @@ static void show_scores(const cli *c, const explained *e, const bool *shown, int
                                scale, "with bias", "weight", ""};
   for (int i = 0; i < 8; i++)
     if (i != 5 || e->biased) table_head(rows, heads[i]);
-  for (int64_t j = 0; j <= e->query; j++) {
+  for (int64_t j = 0; j < e->n; j++) {
     if (!shown[j]) continue;
-    const label token = token_at(c, e, j);
+    const label token = key_at(c, e, j);
     table_put(rows, INK_FAINT, "%lld", (long long)j);
     table_label(rows, INK_K, &token);
-    table_put(rows, j == e->query ? INK_Q : INK_K, "%s",
-              j == e->key     ? term_mark(t, INK_K)
-              : j == e->query ? term_mark(t, INK_Q)
-                              : "");
+    const bool itself = j == e->query && !e->read.across;
+    table_put(rows, itself ? INK_Q : INK_K, "%s",
+              j == e->key ? term_mark(t, INK_K)
+              : itself    ? term_mark(t, INK_Q)
+                          : "");
     table_number(rows, INK_OFF, raw, e->raw[j]);
     table_number(rows, INK_OFF, scaled, e->scaled[j]);
     if (e->biased) table_number(rows, INK_OFF, scores, e->scores[j]);
@@ -171,7 +181,7 @@ static int64_t choose_terms(const explained *e, bool *shown) {
 
 static void show_terms(const cli *c, const explained *e) {
   const term *t = &c->term;
-  const label token = token_at(c, e, e->key);
+  const label token = key_at(c, e, e->key);
   const float *key = e->rot_k + e->key * e->d;
   char text[LABEL_COLUMNS * 12 + 96];
   snprintf(text, sizeof text, "One key term by term: position %lld, %s%s", (long long)e->key,
@@ -228,9 +238,9 @@ static void show_softmax(const cli *c, const explained *e, const bool *shown, in
   table_head(rows, narrow ? "e^" : "e to that");
   snprintf(text, sizeof text, narrow ? "÷ sum" : "÷ %s", sum);
   table_head(rows, text);
-  for (int64_t j = 0; j <= e->query; j++) {
+  for (int64_t j = 0; j < e->n; j++) {
     if (!shown[j]) continue;
-    const label token = token_at(c, e, j);
+    const label token = key_at(c, e, j);
     table_put(rows, INK_FAINT, "%lld", (long long)j);
     table_label(rows, INK_K, &token);
     table_number(rows, INK_OFF, shifted, e->shifted[j]);
@@ -246,8 +256,8 @@ static void show_softmax(const cli *c, const explained *e, const bool *shown, in
 /* The strongest key that is not done yet and carries weight; -1 if none is left. */
 static int64_t next_strongest(const explained *e, const bool *done) {
   int64_t best = -1;
-  for (int64_t j = 0; j <= e->query; j++)
-    if (!done[j] && (best < 0 || e->weights[j] > e->weights[best])) best = j;
+  for (int64_t j = 0; j < e->n; j++)
+    if (!done[j] && explain_sees(e, j) && (best < 0 || e->weights[j] > e->weights[best])) best = j;
   return best >= 0 && e->weights[best] >= LEAST_WEIGHT ? best : -1;
 }
 
@@ -257,7 +267,7 @@ static void show_value(const cli *c, const explained *e, int64_t j) {
   const int64_t most = e->dv > 16 ? 8 : 0;
   const number_format f =
       number_both(number_fit(v, e->dv, VALUE_DIGITS), number_fit(weighted, e->dv, VALUE_DIGITS));
-  const label token = token_at(c, e, j);
+  const label token = key_at(c, e, j);
   char weight[NUMBER_BYTES + 8], number[NUMBER_BYTES];
   number_write(number, (number_format){VALUE_DIGITS, 0}, e->weights[j]);
   snprintf(weight, sizeof weight, "%s × v", number);
@@ -277,10 +287,10 @@ static void show_values(const cli *c, const explained *e) {
     done[j] = true;
   }
   free(done);
-  if (lines <= e->query) {
+  const int64_t left = count_visible(e) - lines;
+  if (left > 0) {
     char text[80];
-    snprintf(text, sizeof text, "and %lld more with smaller weights",
-             (long long)(e->query + 1 - lines));
+    snprintf(text, sizeof text, "and %lld more with smaller weights", (long long)left);
     remark(c, text);
   }
   title(c, 6, "Their sum: what this head hands on, before W_O mixes it with the other heads");
@@ -290,8 +300,13 @@ static void show_values(const cli *c, const explained *e) {
 
 static void show_next(const cli *c, const explained *e) {
   char text[80];
-  snprintf(text, sizeof text,
-           "All layers done, the model expects at position %lld:", (long long)e->query + 1);
+  if (e->n_next == 0) return;
+  if (att_model_describe(e->what->model)->kind == ATT_MODEL_ENCODER)
+    snprintf(text, sizeof text,
+             "All layers done, the model would fill position %lld with:", (long long)e->query);
+  else
+    snprintf(text, sizeof text,
+             "All layers done, the model expects at position %lld:", (long long)e->query + 1);
   title(c, 7, text);
   const number_format f = {DIGITS, 0};
   table *rows = table_new(&c->term, "lrb");

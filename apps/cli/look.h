@@ -2,9 +2,8 @@
 #ifndef ATTEND_CLI_LOOK_H
 #define ATTEND_CLI_LOOK_H
 
-#include "attend/capture.h"
 #include "heat.h"
-#include "subject.h"
+#include "reading.h"
 
 typedef enum look_stage { STAGE_RAW, STAGE_SCALED, STAGE_MASK, STAGE_WEIGHTS } look_stage;
 typedef enum look_first { FIRST_SCALE, FIRST_HIDE, FIRST_SHOW } look_first;
@@ -20,16 +19,15 @@ typedef struct look_options {
 typedef struct look {
   const subject *what;
   look_options options;
-  att_session *session;
-  att_capture *capture;
-  int64_t layers, heads, n;
+  reading read;
+  int64_t layers, heads;
 } look;
 
 /* A T × S map of one head, with what its picture needs. */
 typedef struct look_map {
   att_view values;   /* [T,S] */
   att_view scores;   /* [T,S]: -inf where a key is hidden */
-  int64_t n;         /* T = S */
+  int64_t rows, n;   /* T, S */
   int64_t first_key; /* 1 if the first column is not drawn */
   float limit;       /* the largest magnitude, the first column left out unless shown */
   float first_mass;  /* mean weight of the first token over rows 1 … T-1 */

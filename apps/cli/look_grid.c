@@ -8,7 +8,8 @@ enum { MARGIN = 4, LEAST_SIDE = 6, MOST_SIDE = 24 };
 
 /* The small maps of one line of the page. */
 typedef struct strip {
-  int side;         /* columns of a map; rows are as many, two in a line */
+  int side;         /* columns of a map */
+  int64_t rows;     /* rows, two in a line */
   int64_t per_line; /* maps in a line */
   int64_t join;     /* cells of the map in one of the picture */
 } strip;
@@ -18,9 +19,12 @@ static strip choose(const look *l, const term *t) {
   int side = room / (int)(l->heads < room ? l->heads : room) - 1;
   if (side < LEAST_SIDE) side = LEAST_SIDE;
   if (side > MOST_SIDE) side = MOST_SIDE;
-  if (side > l->n) side = (int)l->n;
-  strip s = {.join = (l->n + side - 1) / side};
-  s.side = (int)((l->n + s.join - 1) / s.join);
+  const int64_t queries = l->read.n_queries, keys = l->read.n_keys;
+  const int64_t longer = queries > keys ? queries : keys;
+  if (side > longer) side = (int)longer;
+  strip s = {.join = (longer + side - 1) / side};
+  s.side = (int)((keys + s.join - 1) / s.join);
+  s.rows = (queries + s.join - 1) / s.join;
   int width = s.side + 1 < 4 ? 4 : s.side + 1;
   s.per_line = room / width > 0 ? room / width : 1;
   return s;
@@ -65,7 +69,7 @@ static void print_strip(const look *l, const term *t, const strip *s, int64_t la
     printf("%-*s", head + 1 < end ? width_of(s) : 0, name);
   }
   printf("%s\n", t->inks[INK_OFF]);
-  for (int64_t row = 0; row < s->side; row += 2) print_slice(l, t, s, layer, first, end, row);
+  for (int64_t row = 0; row < s->rows; row += 2) print_slice(l, t, s, layer, first, end, row);
 }
 
 void look_grid_text(const cli *c, const look *l) {
@@ -79,7 +83,10 @@ void look_grid_text(const cli *c, const look *l) {
              (long long)s.join);
   text_say(t, INK_OFF, 0,
            "Every head in its own scale: rows are queries%s, columns keys%s, 0 to %lld%s",
-           term_mark(t, INK_Q), term_mark(t, INK_K), (long long)l->n - 1, joined);
+           term_mark(t, INK_Q), term_mark(t, INK_K), (long long)l->read.n_keys - 1, joined);
+  if (l->read.across)
+    text_say(t, INK_OFF, 0, "Queries are the answer's tokens, 0 to %lld, keys the prompt's.",
+             (long long)l->read.n_queries - 1);
   for (int64_t layer = begin; layer < end; layer++) {
     printf("%slayer %lld%s\n", t->inks[INK_STRONG], (long long)layer, t->inks[INK_OFF]);
     for (int64_t head = 0; head < l->heads; head += s.per_line) print_strip(l, t, &s, layer, head);

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attend/model.h"
 #include "look.h"
@@ -30,8 +31,12 @@ typedef struct drawing {
   int decimals;
 } drawing;
 
-static label token_at(const look *l, const term *t, int64_t position, int most) {
-  return subject_label(l->what, t, l->what->ids[position], most);
+static label query_at(const look *l, const term *t, int64_t position, int most) {
+  return subject_label(l->what, t, l->read.query_ids[position], most);
+}
+
+static label key_at(const look *l, const term *t, int64_t position, int most) {
+  return subject_label(l->what, t, l->read.key_ids[position], most);
 }
 
 static int digits_of(int64_t n) {
@@ -41,12 +46,12 @@ static int digits_of(int64_t n) {
 }
 
 static drawing choose(const look *l, const term *t, const look_map *m, const heat *h) {
-  drawing d = {.number_width = digits_of(m->n - 1),
+  drawing d = {.number_width = digits_of(m->rows - 1),
                .join = 1,
                .rows_per_line = 1,
                .decimals = (int)l->options.digits};
-  for (int64_t i = 0; i < m->n; i++) {
-    const label token = token_at(l, t, i, t->width < 60 ? LABEL_ROOM / 2 : LABEL_ROOM);
+  for (int64_t i = 0; i < m->rows; i++) {
+    const label token = query_at(l, t, i, t->width < 60 ? LABEL_ROOM / 2 : LABEL_ROOM);
     if (token.columns > d.label_width) d.label_width = token.columns;
   }
   const int64_t keys = m->n - m->first_key;
@@ -56,7 +61,7 @@ static drawing choose(const look *l, const term *t, const look_map *m, const hea
   const int64_t fitting = room / d.cell > 0 ? room / d.cell : 1;
   if (keys > fitting) d.join = (keys + fitting - 1) / fitting;
   d.cells = (keys + d.join - 1) / d.join;
-  bool tall = m->n / d.join > MOST_LINES || d.join > 1;
+  bool tall = m->rows / d.join > MOST_LINES || d.join > 1;
   if (d.cell == 1 && tall && heat_has_halves(h)) d.rows_per_line = 2;
   int left = room - (int)d.cells * d.cell - 2;
   if (d.join == 1 && d.rows_per_line == 1 && l->options.stage == STAGE_WEIGHTS)
@@ -81,7 +86,7 @@ static void print_ruler(const term *t, const look_map *m, const drawing *d) {
 }
 
 static void print_label(const look *l, const term *t, const drawing *d, int64_t i) {
-  const label token = token_at(l, t, i, d->label_width < 4 ? 4 : d->label_width);
+  const label token = query_at(l, t, i, d->label_width < 4 ? 4 : d->label_width);
   printf("%s%*lld%s ", t->inks[INK_FAINT], d->number_width, (long long)i, t->inks[INK_OFF]);
   label_print(stdout, &token, d->label_width + 1, false);
 }
@@ -105,7 +110,7 @@ static void print_strongest(const look *l, const term *t, const look_map *m, con
   printf("  ");
   for (int n = 0; n < d->top; n++) {
     int64_t best = -1;
-    for (int64_t j = 0; j <= i && j < m->n; j++) {
+    for (int64_t j = 0; j < m->n; j++) {
       float x = look_bin(m, i, j, 1, 1);
       bool after = x < bound || (x == bound && j > last);
       if (after && x > 0 && (best < 0 || x > look_bin(m, i, best, 1, 1))) best = j;
@@ -113,7 +118,7 @@ static void print_strongest(const look *l, const term *t, const look_map *m, con
     if (best < 0 || look_bin(m, i, best, 1, 1) < LEAST_NAMED) break;
     last = best;
     bound = look_bin(m, i, best, 1, 1);
-    const label token = token_at(l, t, best, WORD_ROOM);
+    const label token = key_at(l, t, best, WORD_ROOM);
     printf("%s%s%s%s %.2f", n ? ", " : "", t->inks[INK_K], token.text, t->inks[INK_OFF],
            (double)bound);
   }
@@ -136,6 +141,21 @@ static void print_line(const look *l, const term *t, const look_map *m, const he
   putchar('\n');
 }
 
+/* Keys have no lines of their own where queries are other tokens. */
+static void print_keys(const look *l, const term *t) {
+  char text[1000] = "keys:";
+  size_t used = strlen(text);
+  for (int64_t j = 0; j < l->read.n_keys; j++) {
+    const label token = key_at(l, t, j, LABEL_ROOM);
+    int n = snprintf(text + used, sizeof text - used, "%s %lld %s", j ? "," : "", (long long)j,
+                     token.text);
+    if (n < 0 || used + (size_t)n + 4 > sizeof text) break;
+    used += (size_t)n;
+  }
+  text[used] = 0;
+  text_wrap(stdout, t, text, 0, t->width);
+}
+
 static void print_head_line(const look *l, const term *t, const look_map *m, int64_t layer,
                             int64_t head) {
   static const char *const stages[] = {"raw scores q · k", "scores, scaled",
@@ -143,7 +163,7 @@ static void print_head_line(const look *l, const term *t, const look_map *m, int
   text_say(t, INK_STRONG, 0, "layer %lld, head %lld: %s; rows are queries%s, columns keys%s",
            (long long)layer, (long long)head, stages[l->options.stage], term_mark(t, INK_Q),
            term_mark(t, INK_K));
-  if (m->n < 2 || l->options.stage != STAGE_WEIGHTS) return;
+  if (m->rows < 2 || l->options.stage != STAGE_WEIGHTS) return;
   static const char *const handling[] = {"left out of the scale", "hidden", "as any other"};
   text_say(t, INK_OFF, 0, "first token: %.0f %% of the weight, column %s (--first)",
            100.0 * (double)m->first_mass, handling[l->options.first]);
@@ -155,10 +175,11 @@ void look_head_text(const cli *c, const look *l, int64_t layer, int64_t head) {
   const heat h = look_heat(l, t, &m);
   const drawing d = choose(l, t, &m, &h);
   print_head_line(l, t, &m, layer, head);
+  if (l->read.across) print_keys(l, t);
   heat_legend(&h, 0);
   putchar('\n');
   print_ruler(t, &m, &d);
-  for (int64_t i = 0; i < m.n; i += d.join * d.rows_per_line) print_line(l, t, &m, &h, &d, i);
+  for (int64_t i = 0; i < m.rows; i += d.join * d.rows_per_line) print_line(l, t, &m, &h, &d, i);
   if (d.join > 1)
     text_put(t, "each cell: the strongest of %lld × %lld\n", (long long)d.join, (long long)d.join);
 }

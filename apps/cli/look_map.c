@@ -20,17 +20,16 @@ static float at(const look_map *m, int64_t i, int64_t j) {
 }
 
 static att_view site_of(const look *l, int64_t layer, int64_t head, look_stage stage) {
-  char name[96];
-  att_view view;
-  snprintf(name, sizeof name, "blocks.%lld.attn.%s", (long long)layer, look_sites[stage]);
-  if (att_capture_get(&view, l->capture, name) != ATT_OK) return att_view_none();
-  return att_view_select(view, 0, head);
+  char site[64];
+  snprintf(site, sizeof site, "%s.%s", l->read.part, look_sites[stage]);
+  const att_view view = reading_site(&l->read, layer, site);
+  return view.data ? att_view_select(view, 0, head) : view;
 }
 
 /* Mean weight on the first token over all rows but the first, which has no
  * choice: the column times equal shares. */
 static float first_mass(const look *l, const look_map *m) {
-  const int64_t rows = m->n - 1;
+  const int64_t rows = m->rows - 1;
   float mean = 0;
   if (rows < 1) return 0;
   float *column = memory_get((size_t)rows, sizeof *column);
@@ -46,7 +45,7 @@ static float first_mass(const look *l, const look_map *m) {
 }
 
 look_map look_map_of(const look *l, int64_t layer, int64_t head) {
-  look_map m = {.n = l->n};
+  look_map m = {.rows = l->read.n_queries, .n = l->read.n_keys};
   m.values = site_of(l, layer, head, (look_stage)l->options.stage);
   m.scores = site_of(l, layer, head, STAGE_MASK);
   if (!m.values.data || !m.scores.data) return m;
@@ -54,7 +53,7 @@ look_map look_map_of(const look *l, int64_t layer, int64_t head) {
   bool drawn = l->options.first != FIRST_HIDE || m.n == 1;
   bool counts = l->options.first == FIRST_SHOW || m.n == 1 || !weights;
   m.first_key = drawn ? 0 : 1;
-  for (int64_t i = 0; i < m.n; i++)
+  for (int64_t i = 0; i < m.rows; i++)
     for (int64_t j = counts ? 0 : 1; j < m.n; j++) {
       float x = fabsf(at(&m, i, j));
       if (isfinite(x) && x > m.limit) m.limit = x;
@@ -65,7 +64,7 @@ look_map look_map_of(const look *l, int64_t layer, int64_t head) {
 
 float look_bin(const look_map *m, int64_t row, int64_t column, int64_t rows, int64_t columns) {
   float best = -INFINITY;
-  for (int64_t i = row; i < row + rows && i < m->n; i++)
+  for (int64_t i = row; i < row + rows && i < m->rows; i++)
     for (int64_t j = column; j < column + columns && j < m->n; j++) {
       float x = at(m, i, j);
       if (isnan(x)) return x;

@@ -56,6 +56,7 @@ typedef struct att_model_info {
   int64_t weight_bytes; /* that they take in memory */
   bool tied_output;
   att_model_kind kind;
+  bool norms_after_sums;  /* x = norm(x + part(x)), not x + part(norm(x)) */
   int64_t encoder_layers; /* beside the decoder's `layers` */
   int64_t token_types;    /* 0: tokens have no type */
   bool fills_gaps;        /* att_session_predict */

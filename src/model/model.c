@@ -44,6 +44,7 @@ static void describe(att_model *model, const att_checkpoint *checkpoint,
                                  .kind = c->encoder_layers  ? ATT_MODEL_ENCODER_DECODER
                                          : c->bidirectional ? ATT_MODEL_ENCODER
                                                             : ATT_MODEL_DECODER,
+                                 .norms_after_sums = c->norm_place == ATT_NORM_AFTER_SUM,
                                  .encoder_layers = c->encoder_layers,
                                  .token_types = c->token_types,
                                  .fills_gaps = c->fill_head,

@@ -555,6 +555,52 @@ def check_run_of_t5_is_published(program):
     return None
 
 
+def compare_explain(program, trace, prefix, n_keys, query, flags):
+    """One row of a head against a trace's scores, weights and output, or None."""
+    head, n_queries = 2, len(trace[f"{prefix}.scores"]) // (4 * n_keys)
+    got = read_json(program, "explain", "-H", str(head), "--query", str(query), *flags)
+    row = (head * n_queries + query) * n_keys
+    for key, name, tolerance in (("score", "scores", 1e-4), ("weight", "weights", 2e-5)):
+        wanted = list(trace[f"{prefix}.{name}"][row:row + n_keys])
+        seen = [i for i, score in enumerate(wanted) if score != -math.inf]
+        problem = far([got["keys"][i][key] for i in seen], [wanted[i] for i in seen], tolerance)
+        if problem:
+            return f"{prefix} {key}: {problem}"
+    z = list(trace[f"{prefix}.head_out"][(head * n_queries + query) * 8:][:8])
+    return far(got["z"], z, 1e-4) or explain_is_consistent(got)
+
+
+def check_explain_of_encoders_is_published(program):
+    """attend explain shows published scores of encoders, decoders beside them, and across"""
+    path = os.path.join(TINY, "bert", "expected", "long.safetensors")
+    ids = read_ids(path, "input_ids")
+    if any(read_ids(path, "token_type_ids")):
+        path = os.path.join(TINY, "roberta", "expected", "long.safetensors")
+        ids = read_ids(path, "input_ids")
+    flags = ["-m", os.path.dirname(os.path.dirname(path)), "--ids", ",".join(map(str, ids)), "-L", "1"]
+    problem = compare_explain(program, read_safetensors(path)[1], "block.1", len(ids), 3, flags)
+    if problem:
+        return f"{path}: {problem}"
+    for folder in ("t5_gated", "t5_relu_tied"):
+        path = os.path.join(TINY, folder, "expected", "long.safetensors")
+        trace = read_safetensors(path)[1]
+        text, answer = read_ids(path, "encoder_input_ids"), read_ids(path, "decoder_input_ids")
+        for stack, prefix, keys in (("encoder", "encoder.block.1", text),
+                                    ("decoder", "decoder.block.1", answer),
+                                    ("cross", "decoder.block.1.cross", text)):
+            flags = ["-m", os.path.join(TINY, folder), "--ids", ",".join(map(str, text)), "-L", "1",
+                     "--stack", stack]
+            if stack != "encoder":
+                flags += ["--answer-ids", ",".join(map(str, answer[1:]))]
+            problem = compare_explain(program, trace, prefix, len(keys), 4, flags)
+            if problem:
+                return f"{path}: {problem}"
+            maps = read_json(program, "look", "-H", "2", *flags)
+            if maps["key_tokens"] != keys or len(maps["heads"][0]["values"][0]) != len(keys):
+                return f"{path} {stack}: keys of look"
+    return None
+
+
 def all_checks():
     return [(check.__doc__.split("\n")[0], check, "published" in check.__doc__ or check is check_threads_and_targets)
             for name, check in sorted(globals().items()) if name.startswith("check_")]
