@@ -119,6 +119,8 @@ static att_status gather(gathering *g) {
   ATT_TRY(id(&s->eot, g, KEY("eot_token_id")));
   ATT_TRY(id(&s->eom, g, KEY("eom_token_id")));
   ATT_TRY(id(&s->unknown, g, KEY("unknown_token_id")));
+  ATT_TRY(id(&s->cls, g, KEY("cls_token_id")));
+  ATT_TRY(id(&s->sep, g, KEY("seperator_token_id"))); /* the format's own spelling */
   ATT_TRY(yes_or_no(&s->add_bos, g, KEY("add_bos_token")));
   ATT_TRY(yes_or_no(&s->add_eos, g, KEY("add_eos_token")));
   return yes_or_no(&s->add_space, g, KEY("add_space_prefix"));

@@ -68,6 +68,13 @@ att_status att_hf_split_gpt2(att_hf *hf);
 att_status att_hf_normalizer_replace_text(att_hf *hf, const char *from, const char *to);
 att_status att_hf_decoder_replace_text(att_hf *hf, const char *from, const char *to);
 
+/* BERT's normalizer with its usual settings, with or without small letters; a
+ * WordPiece model of the vocabulary, whose prefix is borrowed from the program or the
+ * tokenizer (unknown -1: none). */
+att_status att_normalizer_bert_make(att_hf *hf, bool lowercase);
+att_status att_wordpiece_make(att_hf *hf, const char *prefix, int32_t unknown,
+                              int64_t characters_max);
+
 att_status att_hf_add_normalizer(att_hf *hf, att_status (*run)(att_job *, const void *),
                                  const void *settings);
 att_status att_hf_add_pretokenizer(att_hf *hf, att_status (*run)(att_job *, const void *),

@@ -9,7 +9,7 @@
 #include "base/line.h"
 #include "text/added.h"
 #include "text/bpe.h"
-#include "text/hf.h"
+#include "text/load_gguf_parts.h"
 
 static const char lower_one_eighth[] = "\xE2\x96\x81"; /* U+2581, a space in SentencePiece */
 
@@ -17,6 +17,7 @@ typedef struct loader {
   att_hf hf; /* collects the steps */
   const att_stored_tokenizer *stored;
   bool add_bos; /* where the file does not say */
+  bool around;  /* the templates are there already */
 } loader;
 
 static bool is(att_stored_text text, const char *other) {
@@ -38,13 +39,12 @@ static att_stored_type type_of(const att_stored_tokenizer *s, int64_t id) {
   return s->types ? (att_stored_type)s->types[id] : ATT_STORED_NORMAL;
 }
 
-static att_status read_tokens(loader *l) {
-  const att_stored_tokenizer *s = l->stored;
-  att_vocab *vocab = &l->hf.t->vocab;
+att_status att_gguf_read_tokens(att_hf *hf, const att_stored_tokenizer *s) {
+  att_vocab *vocab = &hf->t->vocab;
   if (s->n_tokens < 1 || s->n_tokens > INT32_MAX)
     return att_fail(ATT_CORRUPT, "%s: a vocabulary of %lld tokens", s->name,
                     (long long)s->n_tokens);
-  ATT_TRY(att_vocab_create(vocab, &l->hf.t->arena, s->n_tokens));
+  ATT_TRY(att_vocab_create(vocab, &hf->t->arena, s->n_tokens));
   for (int64_t id = 0; id < s->n_tokens; id++) {
     att_stored_type type = type_of(s, id);
     if (type < ATT_STORED_NORMAL || type > ATT_STORED_BYTE)
@@ -52,7 +52,7 @@ static att_status read_tokens(loader *l) {
                       (int)type);
     if (s->scores && isnan(s->scores[id]))
       return att_fail(ATT_CORRUPT, "%s: token %lld has score NaN", s->name, (long long)id);
-    ATT_TRY(att_hf_set_piece(&l->hf, NULL, id, s->tokens[id].bytes, s->tokens[id].n, 0));
+    ATT_TRY(att_hf_set_piece(hf, NULL, id, s->tokens[id].bytes, s->tokens[id].n, 0));
     if (s->scores) vocab->entries[id].score = s->scores[id];
     vocab->entries[id].flags |= flags_of(type);
   }
@@ -120,6 +120,7 @@ static att_status set_ends(loader *l) {
   const int64_t ends[] = {s->eos, s->eot, s->eom};
   for (int i = 0; i < 3; i++)
     if (ends[i] >= 0) t->vocab.entries[ends[i]].flags |= ATT_TOKEN_END;
+  if (l->around) return ATT_OK;
   bool bos = s->add_bos < 0 ? l->add_bos : s->add_bos;
   return make_templates(l, bos && s->bos >= 0, s->add_eos > 0 && s->eos >= 0);
 }
@@ -144,7 +145,7 @@ static att_status load_llama(loader *l) {
   if (!s->scores)
     return att_fail(ATT_CORRUPT, "%s: key \"tokenizer.ggml.scores\" is missing", s->name);
   ATT_TRY(check_id(l, s->unknown, "unknown"));
-  ATT_TRY(read_tokens(l));
+  ATT_TRY(att_gguf_read_tokens(&l->hf, l->stored));
   ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(att_bpe)));
   att_bpe *bpe = memory;
   *bpe =
@@ -211,7 +212,7 @@ static att_status load_gpt2(loader *l) {
   *bpe = (att_bpe){.unknown = -1, .prefix = "", .suffix = ""};
   ATT_TRY(add_splits(l, bpe));
   hf->byte_level = true;
-  ATT_TRY(read_tokens(l));
+  ATT_TRY(att_gguf_read_tokens(&l->hf, l->stored));
   ATT_TRY(read_merges(l, bpe));
   att_bpe_find_bytes(bpe, &hf->t->vocab, true, false);
   ATT_TRY(att_bpe_find_joints(bpe, &hf->t->arena, &hf->t->vocab));
@@ -220,15 +221,45 @@ static att_status load_gpt2(loader *l) {
   return att_hf_decoder_byte_level(hf, NULL);
 }
 
+/* ---- WordPiece ---- */
+
+/* [CLS] first [SEP], and then second [SEP] of type 1. */
+static att_status make_pair_templates(loader *l, int32_t cls, int32_t sep) {
+  void *memory;
+  ATT_TRY(att_arena_take(&memory, &l->hf.t->arena, 5, sizeof(att_template_item)));
+  att_template_item *items = memory;
+  const att_template_item all[] = {{cls, 0, 0}, {-1, 0, 0}, {sep, 0, 0}, {-1, 1, 1}, {sep, 0, 1}};
+  memcpy(items, all, sizeof all);
+  l->hf.t->single = (att_template){items, 3};
+  l->hf.t->pair = (att_template){items, 5};
+  return ATT_OK;
+}
+
+static att_status load_bert(loader *l) {
+  const att_stored_tokenizer *s = l->stored;
+  int64_t cls = s->cls >= 0 ? s->cls : s->bos, sep = s->sep >= 0 ? s->sep : s->eos;
+  ATT_TRY(check_id(l, s->unknown, "unknown"));
+  ATT_TRY(check_id(l, cls, "cls"));
+  ATT_TRY(check_id(l, sep, "seperator"));
+  if (cls < 0 || sep < 0)
+    return att_fail(ATT_CORRUPT, "%s: key \"tokenizer.ggml.%s_token_id\" is missing", s->name,
+                    cls < 0 ? "cls" : "seperator");
+  ATT_TRY(att_gguf_load_bert(&l->hf, s));
+  l->around = true;
+  return make_pair_templates(l, (int32_t)cls, (int32_t)sep);
+}
+
 static att_status load(loader *l) {
   char label[64];
   if (is(l->stored->model, "llama"))
     ATT_TRY(load_llama(l));
   else if (is(l->stored->model, "gpt2"))
     ATT_TRY(load_gpt2(l));
+  else if (is(l->stored->model, "bert"))
+    ATT_TRY(load_bert(l));
   else
     return att_fail(ATT_UNSUPPORTED,
-                    "%s: key \"tokenizer.ggml.model\" is %s; attend knows llama and gpt2",
+                    "%s: key \"tokenizer.ggml.model\" is %s; attend knows bert, gpt2 and llama",
                     l->stored->name,
                     att_quote(label, sizeof label, l->stored->model.bytes, l->stored->model.n));
   ATT_TRY(att_hf_settle(&l->hf));

@@ -62,6 +62,14 @@ static att_status run(att_job *job, const void *settings) {
   return s->lowercase ? att_normalize_lowercase(job, NULL) : ATT_OK;
 }
 
+att_status att_normalizer_bert_make(att_hf *hf, bool lowercase) {
+  void *memory;
+  ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(bert)));
+  bert *s = memory;
+  *s = (bert){true, true, lowercase, lowercase};
+  return att_hf_add_normalizer(hf, run, s);
+}
+
 att_status att_hf_normalizer_bert(att_hf *hf, const att_json_node *node) {
   void *memory;
   ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(bert)));

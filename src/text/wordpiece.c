@@ -77,23 +77,32 @@ static att_status plant(att_hf *hf, wordpiece *model, const char *prefix) {
   return ATT_OK;
 }
 
-att_status att_hf_model_wordpiece(att_hf *hf, const att_json_node *node) {
-  const att_json_node *vocab, *prefix, *unknown;
+att_status att_wordpiece_make(att_hf *hf, const char *prefix, int32_t unknown,
+                              int64_t characters_max) {
   void *memory;
   ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(wordpiece)));
   wordpiece *model = memory;
+  model->unknown = unknown;
+  model->characters_max = characters_max;
+  hf->word_prefix = prefix;
+  ATT_TRY(plant(hf, model, prefix));
+  hf->t->kind = &att_kind_wordpiece;
+  hf->t->model = model;
+  return ATT_OK;
+}
+
+att_status att_hf_model_wordpiece(att_hf *hf, const att_json_node *node) {
+  const att_json_node *vocab, *prefix, *unknown;
+  const char *continued = "##";
+  int64_t most;
   if (hf->byte_level) return att_hf_fail(hf, ATT_UNSUPPORTED, node, "WordPiece behind ByteLevel");
   ATT_TRY(att_hf_field(&vocab, hf, node, "vocab", ATT_JSON_OBJECT));
   ATT_TRY(att_hf_vocabulary_object(hf, vocab));
   ATT_TRY(att_hf_string(&prefix, hf, node, "continuing_subword_prefix"));
-  hf->word_prefix = "##";
-  if (prefix) ATT_TRY(att_hf_copy(&hf->word_prefix, hf, prefix));
-  ATT_TRY(att_hf_integer(&model->characters_max, hf, node, "max_input_chars_per_word", 100));
+  if (prefix) ATT_TRY(att_hf_copy(&continued, hf, prefix));
+  ATT_TRY(att_hf_integer(&most, hf, node, "max_input_chars_per_word", 100));
   ATT_TRY(att_hf_string(&unknown, hf, node, "unk_token"));
-  model->unknown = att_vocab_find(&hf->t->vocab, ATT_BY_PIECE, unknown ? unknown->text : "[UNK]",
-                                  unknown ? (int64_t)unknown->text_bytes : 5);
-  ATT_TRY(plant(hf, model, hf->word_prefix));
-  hf->t->kind = &att_kind_wordpiece;
-  hf->t->model = model;
-  return ATT_OK;
+  int32_t id = att_vocab_find(&hf->t->vocab, ATT_BY_PIECE, unknown ? unknown->text : "[UNK]",
+                              unknown ? (int64_t)unknown->text_bytes : 5);
+  return att_wordpiece_make(hf, continued, id, most);
 }
