@@ -12,7 +12,7 @@
 #include "subject.h"
 #include "table.h"
 
-enum { LABEL_ROOM = 32, SHOWN_NUMBERS = 5, MOST_COSINES = 24, NARROW = 60 };
+enum { LABEL_ROOM = 32, SHOWN_NUMBERS = 5, MOST_COLUMNS = 10, MOST_ROWS = 24, NARROW = 60 };
 
 static subject what;
 static int pooling = ATT_POOL_MEAN;
@@ -199,27 +199,30 @@ static void print_vectors(const texts *all, const term *t) {
   table_print(rows, 0);
 }
 
+/* As many columns as the table and the terminal have room for. */
 static void print_cosines(const texts *all, const term *t) {
-  char layout[MOST_COSINES + 2] = "r", number[24];
-  const int64_t shown = all->n < MOST_COSINES ? all->n : MOST_COSINES;
-  for (int64_t j = 0; j < shown; j++) strcat(layout, "r");
+  char layout[MOST_COLUMNS + 2] = "r", number[24];
+  const int64_t room = (t->width - 6) / 8 < MOST_COLUMNS ? (t->width - 6) / 8 : MOST_COLUMNS;
+  const int64_t columns = all->n < room ? all->n : room;
+  const int64_t lines = all->n < MOST_ROWS ? all->n : MOST_ROWS;
+  for (int64_t j = 0; j < columns; j++) strcat(layout, "r");
   putchar('\n');
   text_say(t, INK_STRONG, 0, "cosine of each two");
   table *rows = table_new(t, layout);
   table_head(rows, "");
-  for (int64_t j = 0; j < shown; j++) {
+  for (int64_t j = 0; j < columns; j++) {
     snprintf(number, sizeof number, "%lld", (long long)j);
     table_head(rows, number);
   }
-  for (int64_t i = 0; i < shown; i++) {
+  for (int64_t i = 0; i < lines; i++) {
     table_put(rows, INK_FAINT, "%lld", (long long)i);
-    for (int64_t j = 0; j < shown; j++)
+    for (int64_t j = 0; j < columns; j++)
       table_number(rows, INK_OFF, (number_format){3, 6}, all->cosines[i * all->n + j]);
   }
   table_print(rows, 0);
-  if (shown < all->n)
-    text_say(t, INK_FAINT, 0, "the first %lld of %lld texts; --json has all", (long long)shown,
-             (long long)all->n);
+  if (columns < all->n)
+    text_say(t, INK_FAINT, 0, "%lld × %lld of %lld × %lld; --json has all", (long long)lines,
+             (long long)columns, (long long)all->n, (long long)all->n);
 }
 
 static void print_text(const texts *t, const cli *c) {
