@@ -91,6 +91,18 @@ static att_status yes_or_no(int *out, const gathering *g, const char *key) {
   return ATT_OK;
 }
 
+/* Bytes as they are, for Unigram's map of characters. */
+static att_status charsmap(gathering *g) {
+  const att_gguf_value *v = att_gguf_find(g->file, KEY("precompiled_charsmap"));
+  if (!v) return ATT_OK;
+  if (!v->is_array || (v->type != ATT_GGUF_U8 && v->type != ATT_GGUF_I8))
+    return att_fail(ATT_CORRUPT,
+                    "%s: key \"" KEY("precompiled_charsmap") "\" is not an array of bytes",
+                    att_gguf_name(g->file));
+  g->stored.charsmap = (att_stored_text){(const char *)v->data, (size_t)v->count};
+  return ATT_OK;
+}
+
 static att_status gather(gathering *g) {
   att_stored_tokenizer *s = &g->stored;
   att_gguf_text model = {"", 0}, pre = {"", 0}, chat = {NULL, 0};
@@ -110,6 +122,7 @@ static att_status gather(gathering *g) {
   ATT_TRY(texts(&g->tokens, &s->n_tokens, g, KEY("tokens")));
   ATT_TRY(texts(&g->merges, &s->n_merges, g, KEY("merges")));
   ATT_TRY(numbers(g));
+  ATT_TRY(charsmap(g));
   s->tokens = g->tokens;
   s->merges = g->merges;
   s->scores = g->scores;

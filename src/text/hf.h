@@ -72,6 +72,8 @@ att_status att_hf_decoder_replace_text(att_hf *hf, const char *from, const char 
  * WordPiece model of the vocabulary, whose prefix is borrowed from the program or the
  * tokenizer (unknown -1: none). */
 att_status att_normalizer_bert_make(att_hf *hf, bool lowercase);
+att_status att_precompiled_make(att_hf *hf, const char *bytes, int64_t n); /* a map as it is */
+att_status att_unigram_make(att_hf *hf, int32_t unknown); /* of the vocabulary and its scores */
 att_status att_wordpiece_make(att_hf *hf, const char *prefix, int32_t unknown,
                               int64_t characters_max);
 

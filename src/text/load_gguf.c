@@ -16,8 +16,8 @@ static const char lower_one_eighth[] = "\xE2\x96\x81"; /* U+2581, a space in Sen
 typedef struct loader {
   att_hf hf; /* collects the steps */
   const att_stored_tokenizer *stored;
-  bool add_bos; /* where the file does not say */
-  bool around;  /* the templates are there already */
+  bool add_bos, add_eos; /* where the file does not say */
+  bool around;           /* the templates are there already */
 } loader;
 
 static bool is(att_stored_text text, const char *other) {
@@ -122,7 +122,8 @@ static att_status set_ends(loader *l) {
     if (ends[i] >= 0) t->vocab.entries[ends[i]].flags |= ATT_TOKEN_END;
   if (l->around) return ATT_OK;
   bool bos = s->add_bos < 0 ? l->add_bos : s->add_bos;
-  return make_templates(l, bos && s->bos >= 0, s->add_eos > 0 && s->eos >= 0);
+  bool eos = s->add_eos < 0 ? l->add_eos : s->add_eos;
+  return make_templates(l, bos && s->bos >= 0, eos && s->eos >= 0);
 }
 
 static att_status keep_template(const loader *l) {
@@ -249,6 +250,15 @@ static att_status load_bert(loader *l) {
   return make_pair_templates(l, (int32_t)cls, (int32_t)sep);
 }
 
+/* ---- Unigram ---- */
+
+static att_status load_t5(loader *l) {
+  ATT_TRY(check_id(l, l->stored->unknown, "unknown"));
+  ATT_TRY(att_gguf_load_t5(&l->hf, l->stored));
+  l->add_eos = true;
+  return ATT_OK;
+}
+
 static att_status load(loader *l) {
   char label[64];
   if (is(l->stored->model, "llama"))
@@ -257,9 +267,11 @@ static att_status load(loader *l) {
     ATT_TRY(load_gpt2(l));
   else if (is(l->stored->model, "bert"))
     ATT_TRY(load_bert(l));
+  else if (is(l->stored->model, "t5"))
+    ATT_TRY(load_t5(l));
   else
     return att_fail(ATT_UNSUPPORTED,
-                    "%s: key \"tokenizer.ggml.model\" is %s; attend knows bert, gpt2 and llama",
+                    "%s: key \"tokenizer.ggml.model\" is %s; attend knows bert, gpt2, llama and t5",
                     l->stored->name,
                     att_quote(label, sizeof label, l->stored->model.bytes, l->stored->model.n));
   ATT_TRY(att_hf_settle(&l->hf));

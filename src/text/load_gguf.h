@@ -31,13 +31,14 @@ typedef struct att_stored_tokenizer {
   const float *scores;           /* [n_tokens] or NULL */
   const int32_t *types;          /* [n_tokens] or NULL: all normal */
   att_stored_text chat_template; /* bytes NULL: none */
+  att_stored_text charsmap;      /* of model "t5"; bytes NULL: none */
   int64_t bos, eos, eot, eom, unknown;
   int64_t cls, sep; /* of model "bert"; -1: none */
   int add_bos, add_eos, add_space;
 } att_stored_tokenizer;
 
-/* Model "llama" (SentencePiece BPE by scores), "gpt2" (byte-level BPE) or "bert"
- * (WordPiece).
+/* Model "llama" (SentencePiece BPE by scores), "gpt2" (byte-level BPE), "bert"
+ * (WordPiece), "t5" (Unigram).
  * CORRUPT, UNSUPPORTED (another model or pre-tokenizer, by name), OUT_OF_MEMORY. */
 att_status att_load_gguf(att_tokenizer **out, const att_runtime *runtime,
                          const att_stored_tokenizer *stored);

@@ -8,7 +8,8 @@
 /* The vocabulary, with scores and types. */
 att_status att_gguf_read_tokens(att_hf *hf, const att_stored_tokenizer *stored);
 
-/* All steps of model "bert". */
+/* All steps of model "bert", of model "t5". */
 att_status att_gguf_load_bert(att_hf *hf, const att_stored_tokenizer *stored);
+att_status att_gguf_load_t5(att_hf *hf, const att_stored_tokenizer *stored);
 
 #endif

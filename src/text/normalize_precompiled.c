@@ -144,19 +144,34 @@ static int64_t decode_base64(unsigned char *out, const char *text, int64_t n) {
   return written - padding;
 }
 
+/* Takes `bytes`, which live as long as the tokenizer. */
+static att_status add_map(att_hf *hf, const unsigned char *bytes, int64_t n,
+                          const att_json_node *at) {
+  void *memory;
+  ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(charsmap)));
+  int64_t trie = read_u32(bytes);
+  if (trie > n - 4 || trie % 4 != 0)
+    return att_hf_fail(hf, ATT_CORRUPT, at, "a trie of %lld bytes in a charsmap of %lld",
+                       (long long)trie, (long long)n);
+  charsmap *map = memory;
+  *map = (charsmap){bytes + 4, trie / 4, (const char *)bytes + 4 + trie, n - 4 - trie};
+  return att_hf_add_normalizer(hf, run, map);
+}
+
+att_status att_precompiled_make(att_hf *hf, const char *bytes, int64_t n) {
+  void *copy;
+  if (n < 4) return att_fail(ATT_CORRUPT, "%s: a charsmap of %lld bytes", hf->name, (long long)n);
+  ATT_TRY(att_hf_take(&copy, hf, n, 1));
+  memcpy(copy, bytes, (size_t)n);
+  return add_map(hf, copy, n, NULL);
+}
+
 att_status att_hf_normalizer_precompiled(att_hf *hf, const att_json_node *node) {
   const att_json_node *text;
-  void *memory, *bytes;
-  ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(charsmap)));
+  void *bytes;
   ATT_TRY(att_hf_field(&text, hf, node, "precompiled_charsmap", ATT_JSON_STRING));
   ATT_TRY(att_hf_take(&bytes, hf, (int64_t)text->text_bytes + 3, 1));
   int64_t n = decode_base64(bytes, text->text, (int64_t)text->text_bytes);
   if (n < 4) return att_hf_fail(hf, ATT_CORRUPT, text, "the charsmap is no base64 of a table");
-  int64_t trie = read_u32(bytes);
-  if (trie > n - 4 || trie % 4 != 0)
-    return att_hf_fail(hf, ATT_CORRUPT, text, "a trie of %lld bytes in a charsmap of %lld",
-                       (long long)trie, (long long)n);
-  charsmap *map = memory;
-  *map = (charsmap){(unsigned char *)bytes + 4, trie / 4, (char *)bytes + 4 + trie, n - 4 - trie};
-  return att_hf_add_normalizer(hf, run, map);
+  return add_map(hf, bytes, n, text);
 }

@@ -137,25 +137,34 @@ static att_status read_piece(att_hf *hf, double *scores, const att_json_node *pa
   return ATT_OK;
 }
 
+/* The trie of the first n pieces (added tokens lie behind them), and the price of
+ * what is none. */
+static att_status plant(att_hf *hf, unigram *model, const double *scores, int64_t n) {
+  const att_vocab *vocab = &hf->t->vocab;
+  double least = INFINITY;
+  int64_t bytes = 0;
+  for (int64_t id = 0; id < n; id++) {
+    bytes += vocab->entries[id].piece_bytes;
+    if (scores[id] < least) least = scores[id];
+  }
+  ATT_TRY(att_trie_create(&model->trie, &hf->t->arena, bytes));
+  for (int32_t id = 0; id < n; id++)
+    if (vocab->entries[id].piece_bytes > 0)
+      att_trie_add(&model->trie, vocab->entries[id].piece, vocab->entries[id].piece_bytes, id);
+  model->scores = scores;
+  model->unknown_score = least - UNKNOWN_PENALTY;
+  return ATT_OK;
+}
+
 static att_status read_vocabulary(att_hf *hf, unigram *model, const att_json_node *list) {
   void *memory;
   ATT_TRY(att_hf_vocabulary(hf, list->count - 1, list->count));
   ATT_TRY(att_hf_take(&memory, hf, hf->t->vocab.size, sizeof(double)));
-  double *scores = memory, least = INFINITY;
-  int64_t bytes = 0;
+  double *scores = memory;
   int32_t id = 0;
-  for (const att_json_node *pair = list->child; pair; pair = pair->next, id++) {
-    ATT_TRY(read_piece(hf, scores, pair, id));
-    bytes += hf->t->vocab.entries[id].piece_bytes;
-    if (scores[id] < least) least = scores[id];
-  }
-  ATT_TRY(att_trie_create(&model->trie, &hf->t->arena, bytes));
-  for (id = 0; id < list->count; id++)
-    att_trie_add(&model->trie, hf->t->vocab.entries[id].piece, hf->t->vocab.entries[id].piece_bytes,
-                 id);
-  model->scores = scores;
-  model->unknown_score = least - UNKNOWN_PENALTY;
-  return ATT_OK;
+  for (const att_json_node *pair = list->child; pair; pair = pair->next)
+    ATT_TRY(read_piece(hf, scores, pair, id++));
+  return plant(hf, model, scores, list->count);
 }
 
 static void find_bytes(unigram *model, att_vocab *vocab) {
@@ -164,6 +173,22 @@ static void find_bytes(unigram *model, att_vocab *vocab) {
     model->byte_ids[byte] = id;
     if (id >= 0 && model->byte_fallback) vocab->entries[id].flags |= ATT_TOKEN_BYTE;
   }
+}
+
+att_status att_unigram_make(att_hf *hf, int32_t unknown) {
+  const att_vocab *vocab = &hf->t->vocab;
+  void *memory;
+  ATT_TRY(att_hf_take(&memory, hf, 1, sizeof(unigram)));
+  unigram *model = memory;
+  ATT_TRY(att_hf_take(&memory, hf, vocab->size, sizeof(double)));
+  double *scores = memory;
+  for (int64_t id = 0; id < vocab->size; id++) scores[id] = (double)vocab->entries[id].score;
+  ATT_TRY(plant(hf, model, scores, vocab->size));
+  model->unknown = unknown;
+  find_bytes(model, &hf->t->vocab);
+  hf->t->kind = &att_kind_unigram;
+  hf->t->model = model;
+  return ATT_OK;
 }
 
 att_status att_hf_model_unigram(att_hf *hf, const att_json_node *node) {

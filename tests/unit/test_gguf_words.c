@@ -1,4 +1,5 @@
-/* WordPiece tokenizers in GGUF's spelling against the same ones from tokenizer.json. */
+/* WordPiece and Unigram tokenizers in GGUF's spelling against the same ones from
+ * tokenizer.json. */
 #include "support.h"
 
 #include <unistd.h>
@@ -115,10 +116,114 @@ static void test_capitals(void **state) {
   try_folder(TOKENIZERS "small_bert_cased_style/tokenizer.json");
 }
 
+/* ---- Unigram ---- */
+
+/* Base64 of a JSON string; the number of bytes comes back. */
+static size_t decode_base64(char *out, const char *text, size_t n) {
+  static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  size_t written = 0;
+  for (size_t i = 0; i + 3 < n; i += 4) {
+    uint32_t bits = 0;
+    int padding = 0;
+    for (size_t k = 0; k < 4; k++) {
+      const char *digit = strchr(digits, text[i + k]);
+      bits = bits << 6 | (digit ? (uint32_t)(digit - digits) : 0);
+      padding += text[i + k] == '=';
+    }
+    for (int k = 0; k < 3 - padding; k++) out[written++] = (char)(bits >> (16 - 8 * k));
+  }
+  return written;
+}
+
+static char *slurp(const char *path, size_t *n) {
+  FILE *file = fopen(path, "rb");
+  assert_non_null(file);
+  fseek(file, 0, SEEK_END);
+  *n = (size_t)ftell(file);
+  rewind(file);
+  char *text = malloc(*n + 1);
+  assert_int_equal(fread(text, 1, *n, file), *n);
+  text[*n] = 0;
+  fclose(file);
+  return text;
+}
+
+/* A score, a map of characters or an end that is lost on the way. */
+static void test_unigram(void **state) {
+  (void)state;
+  static const char path[] = TOKENIZERS "unigram_en/tokenizer.json";
+  test_need(path);
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_tokenizer *json, *gguf;
+  size_t bytes;
+  char *text = slurp(path, &bytes);
+  att_json *tree;
+  assert_ok(att_json_parse(&tree, runtime, text, bytes, path));
+  const att_json_node *root = att_json_root(tree);
+  const att_json_node *map =
+      att_json_member(att_json_member(root, "normalizer"), "precompiled_charsmap");
+  const att_json_node *list = att_json_member(att_json_member(root, "model"), "vocab");
+  int64_t n = list->count, id = 0;
+  att_stored_text *tokens = calloc((size_t)n, sizeof *tokens);
+  float *scores = calloc((size_t)n, sizeof *scores);
+  int32_t *types = calloc((size_t)n, sizeof *types);
+  for (const att_json_node *pair = list->child; pair; pair = pair->next, id++) {
+    tokens[id] = (att_stored_text){pair->child->text, pair->child->text_bytes};
+    scores[id] = (float)pair->child->next->number;
+    types[id] = id < 3 ? ATT_STORED_CONTROL : ATT_STORED_NORMAL;
+  }
+  char *table = malloc(map->text_bytes);
+  att_stored_tokenizer stored = {
+      .name = "test",
+      .model = {"t5", 2},
+      .n_tokens = n,
+      .tokens = tokens,
+      .scores = scores,
+      .types = types,
+      .charsmap = {table, decode_base64(table, map->text, map->text_bytes)},
+      .bos = -1,
+      .eos = 2,
+      .eot = -1,
+      .eom = -1,
+      .cls = -1,
+      .sep = -1,
+      .unknown = 0,
+      .add_bos = -1,
+      .add_eos = -1,
+      .add_space = -1};
+  assert_ok(att_tokenizer_open(&json, runtime, path, 0));
+  assert_ok(att_load_gguf(&gguf, runtime, &stored));
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    att_encoding *a, *b;
+    assert_ok(att_encode(&a, json, texts[i], strlen(texts[i]), NULL));
+    assert_ok(att_encode(&b, gguf, texts[i], strlen(texts[i]), NULL));
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->ids, b->ids, (size_t)a->n * sizeof *a->ids);
+    att_encoding_free(a);
+    att_encoding_free(b);
+  }
+  att_tokenizer_free(gguf);
+  stored.charsmap.n = 3;
+  assert_status(ATT_CORRUPT, att_load_gguf(&gguf, runtime, &stored));
+  assert_message_has("charsmap");
+  stored.scores = NULL;
+  assert_status(ATT_CORRUPT, att_load_gguf(&gguf, runtime, &stored));
+  assert_message_has("scores");
+  att_tokenizer_free(json);
+  att_json_free(tree);
+  free(table);
+  free(types);
+  free(scores);
+  free(tokens);
+  free(text);
+  att_runtime_free(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_small_letters),
       cmocka_unit_test(test_capitals),
+      cmocka_unit_test(test_unigram),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
