@@ -1,0 +1,14 @@
+/* A million random texts through each vocabulary that should lose nothing. */
+#include "support.h"
+
+#include "random_texts.h"
+
+static void test_a_random_text_does_not_come_back(void **state) {
+  (void)state;
+  for (int i = 0; i < LOSSLESS; i++) check_random_texts(lossless[i], 1000000);
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_a_random_text_does_not_come_back)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
