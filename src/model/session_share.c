@@ -1,7 +1,11 @@
-/* What sessions of one model share: beginnings that need not be read twice. */
+/* What sessions of one model share: beginnings that need not be read twice, and
+ * passes over the weights. */
 #include <string.h>
 
+#include "base/float_mode.h"
 #include "model/session.h"
+
+enum { GROUP = 64 }; /* sessions in a pass */
 
 static att_status check_copy(const att_session *session, const att_session *source,
                              int64_t length) {
@@ -66,8 +70,69 @@ static att_status check_step(att_session *const *sessions, const int32_t *tokens
   return ATT_OK;
 }
 
+/* A session that looks at more than its own cache, or that is looked at, goes alone. */
+static bool goes_along(const att_session *session) {
+  return !session->observers && !session->encoder.room &&
+         session->model->config.position != ATT_POSITION_RELATIVE;
+}
+
+/* Row i of the leader's scratch is session i's; all but attention takes the rows
+ * together. */
+static att_status read_group(att_session *const *sessions, const int32_t *tokens, int64_t n) {
+  att_session *leader = sessions[0];
+  const att_model *model = leader->model;
+  const int64_t hd = att_config_size(&model->config, ATT_SIZE_HD);
+  const int64_t gd = att_config_size(&model->config, ATT_SIZE_GD);
+  att_attention_pass parts[GROUP], pass = att_session_pass(leader, 0, n);
+  int64_t positions[GROUP];
+  for (int64_t i = 0; i < n; i++) {
+    parts[i] = att_session_pass(sessions[i], 0, 1);
+    parts[i].q = pass.q + i * hd;
+    parts[i].k = pass.k + i * gd;
+    parts[i].v = pass.v + i * gd;
+    parts[i].z = pass.z + i * hd;
+    positions[i] = sessions[i]->length;
+  }
+  pass.parts = parts;
+  pass.n_parts = n;
+  att_token_rows read = {.tokens = tokens, .rows = n, .positions = positions};
+  att_embed_forward(model, &leader->act, &read, NULL);
+  for (; pass.layer < model->config.layers; pass.layer++)
+    ATT_TRY(att_block_forward(model, &model->weights.layer[pass.layer], &leader->act, &pass));
+  att_final_norm_forward(model, &leader->act, 0, n, NULL);
+  for (int64_t i = 0; i < n; i++) {
+    att_output_forward(model, leader->act.normed + i * model->config.width, 1, sessions[i]->logits);
+    sessions[i]->n_logits = 1;
+    ATT_TRY(att_cache_advance(sessions[i]->cache, 0, 1));
+    sessions[i]->tokens[sessions[i]->length++] = tokens[i];
+  }
+  return ATT_OK;
+}
+
+/* As many as go along, and as the first one's scratch has rows for. */
+static int64_t group_at(att_session *const *sessions, int64_t count) {
+  int64_t n = 0, most = sessions[0]->chunk < GROUP ? sessions[0]->chunk : GROUP;
+  while (n < count && n < most && goes_along(sessions[n])) n++;
+  return n;
+}
+
+static att_status read_step(att_session *const *sessions, const int32_t *tokens, int64_t count) {
+  for (int64_t i = 0, n; i < count; i += n) {
+    n = group_at(sessions + i, count - i);
+    if (n > 1) {
+      ATT_TRY(read_group(sessions + i, tokens + i, n));
+    } else {
+      n = 1;
+      ATT_TRY(att_session_eval(sessions[i], &tokens[i], 1));
+    }
+  }
+  return ATT_OK;
+}
+
 att_status att_session_step(att_session *const *sessions, const int32_t *tokens, int64_t count) {
   ATT_TRY(check_step(sessions, tokens, count));
-  for (int64_t i = 0; i < count; i++) ATT_TRY(att_session_eval(sessions[i], &tokens[i], 1));
-  return ATT_OK;
+  uint64_t mode = att_float_mode_enter();
+  att_status status = read_step(sessions, tokens, count);
+  att_float_mode_leave(mode);
+  return status;
 }

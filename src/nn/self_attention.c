@@ -41,7 +41,7 @@ void att_self_attention_args(att_sdpa_args *out, const att_self_attention *layer
                                   pass->cache ? pass->distance->length : pass->rows);
 }
 
-/* q, k and v of the pass: projected, turned, shown to the tap. */
+/* q, k and v of the pass, shown to the tap. */
 static void project(const att_self_attention *layer, const att_attention_pass *pass,
                     const float *x) {
   int64_t rows = pass->rows, d = layer->head_dim;
@@ -51,6 +51,10 @@ static void project(const att_self_attention *layer, const att_attention_pass *p
   att_tap_heads(pass->tap, ATT_SITE_Q, pass->layer, pass->q, rows, layer->heads, d);
   att_tap_heads(pass->tap, ATT_SITE_K, pass->layer, pass->k, rows, layer->kv_heads, d);
   att_tap_heads(pass->tap, ATT_SITE_V, pass->layer, pass->v, rows, layer->kv_heads, d);
+}
+
+static void turn(const att_self_attention *layer, const att_attention_pass *pass) {
+  int64_t rows = pass->rows, d = layer->head_dim;
   if (pass->rope) {
     att_rope_forward(pass->runtime, pass->rope, pass->q, rows, layer->heads, d, pass->position);
     att_rope_forward(pass->runtime, pass->rope, pass->k, rows, layer->kv_heads, d, pass->position);
@@ -66,16 +70,30 @@ static att_status keep(const att_self_attention *layer, const att_attention_pass
   return att_cache_write(pass->cache, pass->layer, 0, k, v);
 }
 
+/* z of one timeline's rows. */
+static att_status attend(const att_self_attention *layer, const att_attention_pass *pass) {
+  att_sdpa_args args;
+  turn(layer, pass);
+  if (pass->cache) ATT_TRY(keep(layer, pass));
+  att_self_attention_args(&args, layer, pass);
+  ATT_TRY(att_tap_attention(pass->tap, ATT_SITE_PATTERN, pass->layer, &args));
+  return att_sdpa(pass->plan, &args);
+}
+
+static att_status attend_parts(const att_self_attention *layer, const att_attention_pass *pass) {
+  for (int64_t i = 0; i < pass->n_parts; i++) {
+    att_attention_pass part = pass->parts[i];
+    part.layer = pass->layer;
+    ATT_TRY(attend(layer, &part));
+  }
+  return ATT_OK;
+}
+
 att_status att_self_attention_forward(const att_self_attention *layer,
                                       const att_attention_pass *pass, const float *x, float *y) {
   int64_t rows = pass->rows, d = layer->head_dim;
   project(layer, pass, x);
-  if (pass->cache) ATT_TRY(keep(layer, pass));
-
-  att_sdpa_args args;
-  att_self_attention_args(&args, layer, pass);
-  ATT_TRY(att_tap_attention(pass->tap, ATT_SITE_PATTERN, pass->layer, &args));
-  ATT_TRY(att_sdpa(pass->plan, &args));
+  ATT_TRY(pass->n_parts ? attend_parts(layer, pass) : attend(layer, pass));
   att_tap_heads(pass->tap, ATT_SITE_Z, pass->layer, pass->z, rows, layer->heads, d);
 
   att_linear_forward(pass->runtime, &layer->o, pass->z, rows, y);

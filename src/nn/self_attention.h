@@ -46,6 +46,10 @@ typedef struct att_attention_pass {
   int64_t layer, position, rows;
   float *q, *k, *v, *z; /* scratch: [rows, H D] and [rows, G D] */
   const att_tap *tap;   /* or NULL */
+  /* Rows of several timelines, one after the other: each has a pass of its own, with
+   * its cache, plan, position and place in the scratch. NULL: it is one timeline. */
+  const struct att_attention_pass *parts;
+  int64_t n_parts;
 } att_attention_pass;
 
 /* Rows [T, heads, dim] as attention sees them, [1, heads, T, dim]. */
