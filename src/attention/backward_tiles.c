@@ -347,9 +347,8 @@ static void finish_queries(void *context, int64_t begin, int64_t end, int worker
   for (int64_t index = begin; index < end; index++)
     for (int64_t i = 0; i < t; i++) {
       int64_t at = att_view_at(dq, index / h_all, index % h_all, i);
-      const float *from = shared.dq ? shared.dq + (index * t + i) * d : (float *)dq->data + at;
-      for (int64_t c = 0; c < d; c++)
-        att_store_f32(dq->data, at + c * dq->stride[3], from[c] + 0.0f, dq->dtype);
+      float *chain = shared.dq ? shared.dq + (index * t + i) * d : (float *)dq->data + at;
+      att_backward_store_row(job->plan->runtime->kernels, dq, at, chain);
     }
 }
 
@@ -407,6 +406,15 @@ static bool wants_two_passes(const tiles_job *job, const att_runtime *runtime) {
   return 10 * rounds * threads > 14 * job->units;
 }
 
+/* What is wanted of each side: a pass for the other one would be for nothing. */
+static int sides_wanted(const att_backward_job *job) {
+  const att_sdpa_grads *g = job->grads;
+  bool row_bias = att_backward_bias_is_row(job);
+  int sides = g->dq.data || g->dalibi.data || row_bias ? ATT_BACKWARD_QUERIES : 0;
+  if (g->dk.data || g->dv.data || (g->dbias.data && !row_bias)) sides |= ATT_BACKWARD_KEYS_SIDE;
+  return sides;
+}
+
 void att_backward_tiles_run(const att_backward_job *backward) {
   const att_problem *p = backward->problem;
   const att_runtime *runtime = backward->plan->runtime;
@@ -419,13 +427,14 @@ void att_backward_tiles_run(const att_backward_job *backward) {
                    .chunks = (p->t + CHUNK_ROWS - 1) / CHUNK_ROWS};
   att_parallel_for(runtime, heads, 1, clear_sums, &copy);
   att_parallel_for(runtime, p->b * p->h, 1, prepare_rows, &copy);
-  bool apart = wants_two_passes(&job, runtime);
-  if (apart) {
+  int wanted = sides_wanted(backward);
+  bool apart = wanted != ATT_BACKWARD_ALL || wants_two_passes(&job, runtime);
+  if (apart && wanted & ATT_BACKWARD_QUERIES) {
     job.sides = ATT_BACKWARD_QUERIES;
     att_parallel_for(runtime, job.units * job.chunks, 1, run_chunks, &job);
-    job.sides = ATT_BACKWARD_KEYS_SIDE;
   }
-  run_keys_side(&job, apart);
+  if (apart) job.sides = ATT_BACKWARD_KEYS_SIDE;
+  if (wanted & ATT_BACKWARD_KEYS_SIDE) run_keys_side(&job, apart);
   if (backward->grads->dq.data) att_parallel_for(runtime, heads, 1, finish_queries, &copy);
   add_row_sums(backward);
 }

@@ -145,12 +145,27 @@ void att_backward_load_block(att_backward_work *w) {
   memset(w->dv, 0, (size_t)(n * p->dv) * sizeof(float));
 }
 
-static void store(const att_view *view, const att_backward_work *w, const float *from) {
-  int64_t width = view->shape[3];
-  for (int64_t j = w->first; j < w->end; j++, from += width) {
-    int64_t at = att_view_at(view, w->sequence.batch, w->kv, w->sequence.k_first + j);
+void att_backward_store_row(const att_kernels *kernels, const att_view *view, int64_t at,
+                            float *from) {
+  int64_t width = view->shape[3], step = view->stride[3];
+  float *floats = (float *)view->data + (is_plain(view) ? at : 0);
+  for (int64_t d = 0; d < width; d++) from[d] = from[d] + 0.0f;
+  if (floats == from) return;
+  if (is_plain(view))
+    memcpy(floats, from, (size_t)width * sizeof(float));
+  else if (step == 1 && view->dtype == ATT_F16)
+    kernels->narrow_f16((uint16_t *)view->data + at, from, width);
+  else if (step == 1 && view->dtype == ATT_BF16)
+    kernels->narrow_bf16((uint16_t *)view->data + at, from, width);
+  else
     for (int64_t d = 0; d < width; d++)
-      att_store_f32(view->data, at + d * view->stride[3], from[d] + 0.0f, view->dtype);
+      att_store_f32(view->data, at + d * step, from[d], view->dtype);
+}
+
+static void store(const att_view *view, const att_backward_work *w, float *from) {
+  for (int64_t j = w->first; j < w->end; j++, from += view->shape[3]) {
+    int64_t at = att_view_at(view, w->sequence.batch, w->kv, w->sequence.k_first + j);
+    att_backward_store_row(w->kernels, view, at, from);
   }
 }
 

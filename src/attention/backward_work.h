@@ -8,8 +8,8 @@
 
 /* Keys of a block and rows of a tile. Chains do not know of them; they are
  * chosen for speed alone. */
-#define ATT_BACKWARD_KEYS 128
-#define ATT_BACKWARD_ROWS 96
+#define ATT_BACKWARD_KEYS 192
+#define ATT_BACKWARD_ROWS 72
 /* A tile's rows are this far apart: a multiple of the cache's way would put a
  * column of it, which dk and dv read, into a few sets. */
 #define ATT_BACKWARD_STRIDE (ATT_BACKWARD_KEYS + 16)
@@ -80,6 +80,11 @@ void att_backward_load_block(att_backward_work *w);
 
 /* dk and dv of the block to where the caller wants them. */
 void att_backward_store_block(const att_backward_work *w);
+
+/* A finished chain into a row of a view; +0 makes the sign of a zero that of an
+ * empty chain. `from` may be changed, and be that row itself. */
+void att_backward_store_row(const att_kernels *kernels, const att_view *view, int64_t at,
+                            float *from);
 
 /* Points the worker at rows of head h and loads them. */
 void att_backward_load_rows(att_backward_work *w);

@@ -1,10 +1,10 @@
 /* The gradient of weights by the micro-kernel of every product: rows of dw are
  * columns of dy, panels are columns of x, and the chain runs over the batch.
  *
- * A thread takes a piece of dw through all slices: it copies the piece's columns
- * of dy and packs those of x, a few hundred rows at a time, and keeps one partial
- * sum for each level of the tree, all of it small enough for the second-level
- * cache. Slices then cost no trip of dw through memory. */
+ * A thread takes a piece of dw through all slices: it packs the piece's columns
+ * of dy and x, a few hundred rows at a time, and keeps one partial sum for each
+ * level of the tree, all of it small enough for the second-level cache. Slices
+ * then cost no trip of dw through memory. */
 #include "tensor/weight_gradient.h"
 
 #include <string.h>
@@ -18,9 +18,13 @@
 #define N_BLOCK 192
 #define K_BLOCK 256
 
-/* A partial sum: the piece of db, then that of dw in rows of K_BLOCK. */
-#define SUM_FLOATS (N_BLOCK + N_BLOCK * K_BLOCK)
-#define PACKED_FLOATS (M_BLOCK * (N_BLOCK + K_BLOCK))
+/* Rows in a worker's memory are an odd number of cache lines apart, so that a
+ * column of them, which the micro-kernel walks, meets all sets of the cache. */
+#define DY_STRIDE (N_BLOCK + 16)
+#define SUM_STRIDE (K_BLOCK + 16)
+#define PACKED_FLOATS (M_BLOCK * (DY_STRIDE + K_BLOCK))
+/* A partial sum: the piece of db, then that of dw. */
+#define SUM_FLOATS (N_BLOCK + N_BLOCK * SUM_STRIDE)
 
 /* Partial sums that wait at once: one for each level, and the newest leaf. */
 static int64_t levels(int64_t slices) {
@@ -48,6 +52,19 @@ typedef struct piece {
 
 static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* Columns of x in panels. Row by row, as memory is read best; what the lanes of
+ * a last panel hold past the columns does not matter. */
+static void pack_columns(float *panels, const float *x, int64_t x_stride, int64_t cols,
+                         int64_t count) {
+  int64_t whole = cols / ATT_LANES * ATT_LANES;
+  for (int64_t i = 0; i < count; i++, x += x_stride) {
+    float *to = panels + i * ATT_LANES;
+    for (int64_t k = 0; k < whole; k += ATT_LANES, to += count * ATT_LANES)
+      memcpy(to, x + k, ATT_LANES * sizeof(float));
+    memcpy(to, x + whole, (size_t)(cols - whole) * sizeof(float));
+  }
+}
+
 /* The chains over rows m … m_end-1 of the batch; `sum` continues if asked. */
 static void add_rows(const gradient_job *job, const piece *p, int64_t m, int64_t m_end,
                      bool accumulate, float *sum) {
@@ -55,24 +72,19 @@ static void add_rows(const gradient_job *job, const piece *p, int64_t m, int64_t
   int64_t count = m_end - m;
   if (!accumulate) memset(sum, 0, N_BLOCK * sizeof(float));
   for (int64_t i = 0; i < count; i++) {
-    float *row = p->dy + i * p->rows;
+    float *row = p->dy + i * DY_STRIDE;
     memcpy(row, a->dy + (m + i) * a->dy_stride + p->n, (size_t)p->rows * sizeof(float));
     if (a->db && p->k == 0) job->kernels->add(sum, sum, row, p->rows);
   }
   if (p->cols == 0) return;
-  att_pack pack = {.n = p->cols,
-                   .k = count,
-                   .row_stride = 1,
-                   .k_stride = a->x_stride,
-                   .panel_stride = count * ATT_LANES};
-  job->kernels->pack_f32(p->x, a->x + m * a->x_stride + p->k, &pack);
+  pack_columns(p->x, a->x + m * a->x_stride + p->k, a->x_stride, p->cols, count);
   att_tile tile = {.c = sum + N_BLOCK,
-                   .c_row = K_BLOCK,
+                   .c_row = SUM_STRIDE,
                    .a = p->dy,
                    .a_row = 1,
-                   .a_k = p->rows,
+                   .a_k = DY_STRIDE,
                    .b = p->x,
-                   .b_panel = pack.panel_stride,
+                   .b_panel = count * ATT_LANES,
                    .b_k = ATT_LANES,
                    .rows = p->rows,
                    .cols = p->cols,
@@ -86,7 +98,7 @@ static void add_rows(const gradient_job *job, const piece *p, int64_t m, int64_t
 static const float *sum_slices(const gradient_job *job, const piece *p) {
   const att_weight_gradient_args *a = job->args;
   bool empty[64];
-  int64_t top = 0, floats = N_BLOCK + p->rows * K_BLOCK;
+  int64_t top = 0, floats = N_BLOCK + p->rows * SUM_STRIDE;
   for (int64_t s = 0; s < a->slices; s++) {
     float *sum = p->sums + top * SUM_FLOATS;
     empty[top++] = a->cuts[s] == a->cuts[s + 1];
@@ -128,8 +140,8 @@ static void gradient_some(void *context, int64_t begin, int64_t end, int worker)
     p.x = own, p.dy = own + M_BLOCK * K_BLOCK, p.sums = own + PACKED_FLOATS;
     const float *sum = sum_slices(job, &p);
     for (int64_t r = 0; r < p.rows && p.cols > 0; r++)
-      store(job, a->dw + (p.n + r) * a->dw_stride + p.k, sum ? sum + N_BLOCK + r * K_BLOCK : NULL,
-            p.cols);
+      store(job, a->dw + (p.n + r) * a->dw_stride + p.k,
+            sum ? sum + N_BLOCK + r * SUM_STRIDE : NULL, p.cols);
     if (a->db && p.k == 0) store(job, a->db + p.n, sum, p.rows);
   }
 }
