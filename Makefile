@@ -49,6 +49,7 @@ bench-peers:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target peer_attend peer_ggml
 	bench/peers/compare
+	bench/peers/gradients
 
 # From the formula to the library, step by step (docs/ladder/attention.md).
 bench-ladder:

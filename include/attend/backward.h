@@ -60,7 +60,8 @@ ATT_API const char *att_sdpa_backward_plan_describe(const att_sdpa_backward_plan
 /* Bytes of the plan's workspace. */
 ATT_API int64_t att_sdpa_backward_plan_workspace(const att_sdpa_backward_plan *plan);
 
-/* Computes the gradients. `args` and `grads` have the shapes of the plan.
+/* Computes the gradients. `args` and `grads` have the shapes of the plan, or
+ * smaller B, T and S. No result may overlap another one or anything that is read.
  * Allocates nothing. The same bits for any number of threads, any layout and
  * number of passes. Cost: 2·pairs·(3D+2Dv) flops a head with one pass. */
 ATT_API att_status att_sdpa_backward(att_sdpa_backward_plan *plan, const att_sdpa_args *args,

@@ -280,13 +280,15 @@ static void run_blocks(void *context, int64_t begin, int64_t end, int worker) {
     run_block(&w, piece % job->units, piece / job->units, 0, INT64_MAX);
 }
 
-/* Of each unit the block whose turn it is in this wave. */
+/* Of each unit the block whose turn it is in this wave; those that came last into
+ * it have the earliest blocks, most to do under a causal mask, and go first. */
 static void run_wave(void *context, int64_t begin, int64_t end, int worker) {
   const tiles_job *job = context;
   const att_problem *p = job->backward->problem;
   att_backward_work w;
   att_backward_work_init(&w, job->backward, worker, job->sides);
-  for (int64_t unit = begin; unit < end; unit++) {
+  for (int64_t index = begin; index < end; index++) {
+    int64_t unit = job->units - 1 - index;
     int64_t turn = unit / p->g * job->per_batch + unit % p->g * job->per_unit;
     int64_t block = job->wave - turn;
     if (block >= 0 && block < job->blocks) run_block(&w, unit, block, 0, INT64_MAX);
@@ -376,11 +378,11 @@ static float tree16(const float *partial) {
   return x[0];
 }
 
-/* Sums over rows, in the order of the definition. */
-static void add_row_sums(const att_backward_job *job) {
+/* Sums over rows, in the order of the definition; one piece of work. */
+static void add_row_sums(void *context, int64_t begin, int64_t end, int worker) {
+  const att_backward_job *job = context;
   const att_problem *p = job->problem;
-  const att_sdpa_grads *g = job->grads;
-  if (!g->dalibi.data && !g->dsinks.data && !att_backward_bias_is_row(job)) return;
+  (void)begin, (void)end, (void)worker;
   att_workspace arena = {.base = job->plan->workspace};
   att_backward_shared all = att_backward_share(&arena, job);
   for (int64_t b = 0; b < p->b; b++) {
@@ -436,5 +438,7 @@ void att_backward_tiles_run(const att_backward_job *backward) {
   if (apart) job.sides = ATT_BACKWARD_KEYS_SIDE;
   if (wanted & ATT_BACKWARD_KEYS_SIDE) run_keys_side(&job, apart);
   if (backward->grads->dq.data) att_parallel_for(runtime, heads, 1, finish_queries, &copy);
-  add_row_sums(backward);
+  const att_sdpa_grads *g = backward->grads;
+  if (g->dalibi.data || g->dsinks.data || att_backward_bias_is_row(backward))
+    att_parallel_for(runtime, 1, 1, add_row_sums, &copy);
 }

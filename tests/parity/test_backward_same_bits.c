@@ -3,6 +3,8 @@
  * ATT_CALLS=20000 in the environment makes the run a long one. */
 #include "backward_case.h"
 
+#include <fenv.h>
+
 #include "attention/backward.h"
 
 enum { most_targets = 8 };
@@ -123,11 +125,33 @@ static void a_shared_bias_depends_on_threads(void **state) {
   }
 }
 
+/* The rounding that the program has set on its own thread. */
+static void the_hosts_rounding_changes_a_bit(void **state) {
+  (void)state;
+  att_runtime *runtime = case_runtime(NULL, 2);
+  for (uint64_t seed = 1; seed <= 20; seed++) {
+    att_case c;
+    att_sdpa_grads first;
+    make(&c, seed, CASE_CAUSAL | CASE_ALIBI | CASE_SINKS | CASE_BIAS, ATT_F32);
+    bits_run(runtime, "rounding", &c.args);
+    backward_make(&c, &first);
+    backward_run(runtime, "rounding", &c.args, &first);
+    att_sdpa_grads again = backward_fresh(&c, &first);
+    assert_int_equal(fesetround(FE_UPWARD), 0);
+    backward_run(runtime, "rounding", &c.args, &again);
+    assert_int_equal(fesetround(FE_TONEAREST), 0);
+    backward_expect_same("rounding", &first, &again);
+    case_free(&c);
+  }
+  att_runtime_free(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_target_or_thread_or_pass_changes_a_bit),
       cmocka_unit_test(a_layout_of_results_changes_a_bit),
       cmocka_unit_test(a_shared_bias_depends_on_threads),
+      cmocka_unit_test(the_hosts_rounding_changes_a_bit),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
