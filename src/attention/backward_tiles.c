@@ -111,6 +111,8 @@ static bool find_gradients(att_backward_work *w, const strip *s) {
                 .cols = s->high - s->low,
                 .k = p->d};
   w->kernels->tile_product(&t);
+  if (w->to_bias)
+    att_backward_prefetch_bias(w, s->row, s->rows, w->first + s->low, w->first + s->high);
   t.c = w->d + corner;
   t.a = w->dout + s->row * w->dout_row, t.a_row = w->dout_row;
   t.b = w->v_keys + s->low * p->dv, t.b_panel = p->dv * ATT_LANES;

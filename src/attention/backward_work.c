@@ -254,6 +254,21 @@ static void find_holes(att_backward_work *w, int64_t r, int64_t rows, int64_t lo
   }
 }
 
+/* A bias is the one operand that comes from far: a piece of a row here, the next
+ * one a whole row of it further on. It is on its way while products are made. */
+static void prefetch(const float *row, int64_t n) {
+  for (int64_t c = 0; c < n; c += ATT_LANES) __builtin_prefetch(row + c);
+}
+
+void att_backward_prefetch_bias(const att_backward_work *w, int64_t r, int64_t rows, int64_t low,
+                                int64_t high) {
+  const int64_t *stride = w->job->bias_stride;
+  int64_t at = w->b * stride[0] + w->h * stride[1] + (low + w->sequence.start) * stride[3];
+  const float *dbias = (const float *)w->job->grads->dbias.data + at;
+  for (int64_t n = r; n < r + rows && stride[3] == 1; n++)
+    prefetch(dbias + (w->row + n) * stride[2], high - low);
+}
+
 static void find_bias(att_backward_work *w, int64_t r, int64_t rows, int64_t low, int64_t high) {
   const att_problem *p = w->problem;
   const att_view *bias = &p->args->bias;
@@ -263,6 +278,7 @@ static void find_bias(att_backward_work *w, int64_t r, int64_t rows, int64_t low
     int64_t from = at + (w->row + n) * stride[2];
     float *own = w->bias_store + n * ATT_BACKWARD_STRIDE;
     w->bias_rows[n] = w->bias_store ? own : (const float *)bias->data + from;
+    if (!w->bias_store && stride[3] == 1) prefetch(w->bias_rows[n], high - low);
     for (int64_t c = 0; w->bias_store && c < high - low; c++)
       own[c] = att_load_f32(bias->data, from + c * stride[3], bias->dtype);
   }

@@ -94,4 +94,8 @@ void att_backward_load_rows(att_backward_work *w);
 bool att_backward_describe(att_backward_work *w, int64_t r, int64_t rows, int64_t low, int64_t high,
                            att_softmax_tile *scores);
 
+/* Asks for the same rows and keys of dbias, which will be added to. */
+void att_backward_prefetch_bias(const att_backward_work *w, int64_t r, int64_t rows, int64_t low,
+                                int64_t high);
+
 #endif
