@@ -85,9 +85,11 @@ void *bench_numbers(int64_t n, att_dtype dtype);
  * processor fall back to ones of 2004. */
 bool bench_blas_load(const cli *c);
 const char *bench_blas_core(void); /* "SkylakeX" …, or NULL without */
-/* y [m,n] = x [m,k] · w [n,k]^T with that many threads. */
-void bench_blas_sgemm(float *y, const float *x, const float *w, int64_t m, int64_t n, int64_t k,
-                      int threads);
+/* c [m,n] = a [m,k] · b [k,n] with that many threads; a transposed operand lies
+ * in memory as [k,m] or [n,k]. */
+typedef enum bench_transposed { BENCH_TRANSPOSE_A = 1, BENCH_TRANSPOSE_B = 2 } bench_transposed;
+void bench_blas_sgemm(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k,
+                      bench_transposed transposed, int threads);
 
 /* Measures the machine at a runtime's threads. */
 int bench_measure_limits(const cli *c, att_runtime *runtime, bench_limits *out);

@@ -49,9 +49,10 @@ bool bench_blas_load(const cli *c) {
 
 const char *bench_blas_core(void) { return sgemm ? core_name() : NULL; }
 
-void bench_blas_sgemm(float *y, const float *x, const float *w, int64_t m, int64_t n, int64_t k,
-                      int threads) {
+void bench_blas_sgemm(float *c, const float *a, const float *b, int64_t m, int64_t n, int64_t k,
+                      bench_transposed transposed, int threads) {
+  bool of_a = transposed & BENCH_TRANSPOSE_A, of_b = transposed & BENCH_TRANSPOSE_B;
   set_threads(threads);
-  sgemm(ROW_MAJOR, NO_TRANSPOSE, TRANSPOSE, (int)m, (int)n, (int)k, 1.0f, x, (int)k, w, (int)k,
-        0.0f, y, (int)n);
+  sgemm(ROW_MAJOR, of_a ? TRANSPOSE : NO_TRANSPOSE, of_b ? TRANSPOSE : NO_TRANSPOSE, (int)m, (int)n,
+        (int)k, 1.0f, a, (int)(of_a ? m : k), b, (int)(of_b ? k : n), 0.0f, c, (int)n);
 }

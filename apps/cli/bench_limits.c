@@ -60,10 +60,10 @@ static double measure_sgemm(int threads) {
   float *x = bench_numbers((int64_t)n, ATT_F32), *w = bench_numbers((int64_t)n, ATT_F32);
   float *y = memory_get(n, sizeof(float));
   double times[SGEMM_RUNS];
-  bench_blas_sgemm(y, x, w, SQUARE, SQUARE, SQUARE, threads);
+  bench_blas_sgemm(y, x, w, SQUARE, SQUARE, SQUARE, BENCH_TRANSPOSE_B, threads);
   for (int r = 0; r < SGEMM_RUNS; r++) {
     double start = bench_now();
-    bench_blas_sgemm(y, x, w, SQUARE, SQUARE, SQUARE, threads);
+    bench_blas_sgemm(y, x, w, SQUARE, SQUARE, SQUARE, BENCH_TRANSPOSE_B, threads);
     times[r] = bench_now() - start;
   }
   free(x), free(w), free(y);

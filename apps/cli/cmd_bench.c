@@ -15,7 +15,8 @@ static const char *only;
 static const option options[] = {
     {"shapes", 0, OPTION_TEXT, &shapes_path, "FILE", 0, 0,
      "measures the cases of FILE, one a line: H=12 G=12 D=64 T=1024 S=1024 causal=1 dtype=f32 "
-     "features=window,sink window=256 (gemm: M=2048 N=2048 K=2048)"},
+     "features=window,sink window=256 (gemm: M=2048 N=2048 K=2048, features=dx or dw for "
+     "gradients)"},
     {"only", 0, OPTION_TEXT, &only, "WORD", 0, 0,
      "measures only cases whose features contain WORD; \"plain\" means those without any"},
     {0}};
@@ -51,7 +52,8 @@ static bool wanted(const bench_case *what) {
 static void row_name(char *out, size_t bytes, const bench_row *r) {
   const bench_case *w = &r->what;
   if (w->m) {
-    snprintf(out, bytes, "%lld x %lld x %lld", (long long)w->m, (long long)w->n, (long long)w->k);
+    snprintf(out, bytes, "%lld x %lld x %lld %s", (long long)w->m, (long long)w->n, (long long)w->k,
+             w->features);
     return;
   }
   int n = 0;

@@ -500,6 +500,22 @@ def check_threads_and_targets(program):
     return None if len(seen) == 2 else f"classes seen: {list(seen)}"
 
 
+def check_bench_of_gradients(program):
+    """bench backward counts the visible pairs of its shapes"""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as shapes:
+        shapes.write("H=2 D=16 T=64 causal=1 dtype=f32\n"
+                     "H=4 G=2 D=16 Dv=8 T=64 dtype=f16 features=alibi,sink,bias,dropout\n")
+        shapes.flush()
+        rows = read_json(program, "bench", "backward", "--shapes", shapes.name, "--threads", "1",
+                         "--quiet")["rows"]
+    if [row["bench"] for row in rows] != ["backward"] * 2:
+        return f"rows {rows}"
+    for row, flops in zip(rows, (2 * 64 * 65 / 2 * 10 * 16, 4 * 64 * 64 * 2 * (3 * 16 + 2 * 8))):
+        if far(row["gflops"] * row["ms"] * 1e6, flops, flops * 1e-6):
+            return f"{row['gflops'] * row['ms'] * 1e6} flops, not {flops}"
+    return None
+
+
 TINY = os.path.join(run_cases.SHARED, "golden_models", "tiny_random")
 
 
