@@ -63,7 +63,7 @@ static cost cost_of(const att_model_info *m, double n) {
   const double q = (double)(m->layers * m->heads * m->head_dim);
   const double weights = layer_weights(m);
   cost c = {.pairs_all = n * n, .pairs = n * (n + 1) / 2};
-  c.attention = 4 * q * c.pairs;
+  c.attention = 4 * q * (m->kind == ATT_MODEL_ENCODER ? c.pairs_all : c.pairs);
   c.layers = 2 * n * weights;
   c.output = 2 * (double)m->vocab * (double)m->width;
   c.matrix_bytes = 4 * (double)m->heads * c.pairs_all;
@@ -99,16 +99,23 @@ static void print_text(const cli *c, const att_model_info *m, const cost *k) {
            (long long)m->head_dim, (long long)positions);
   putchar('\n');
   row_pairs(rows, "pairs of positions", k->pairs_all, "n²");
-  row_pairs(rows, "… that a causal mask leaves", k->pairs, "n(n+1)/2");
+  bool steps = m->kind != ATT_MODEL_ENCODER; /* which sees all pairs, at once */
+  if (steps) row_pairs(rows, "… that a causal mask leaves", k->pairs, "n(n+1)/2");
   row(rows, "attention, all layers", k->attention, "FLOP", "4·layers·heads·width·pairs");
   row(rows, "projections and feed-forward", k->layers, "FLOP", "2·n·weights of layers");
   row(rows, "output, one position", k->output, "FLOP", "2·vocabulary·width");
   row(rows, "scores of a layer, if kept", k->matrix_bytes, "B", "4·heads·n²");
   row(rows, "workspace of a layer, in tiles", k->workspace, "B", "this library's plan");
-  row(rows, "keys and values", k->cache_bytes, "B", "8·layers·kv heads·width·n");
-  row(rows, "one more token, with cache", k->step, "FLOP", "");
-  row(rows, "… without", k->no_cache, "FLOP", "everything again");
+  if (steps) {
+    row(rows, "keys and values", k->cache_bytes, "B", "8·layers·kv heads·width·n");
+    row(rows, "one more token, with cache", k->step, "FLOP", "");
+    row(rows, "… without", k->no_cache, "FLOP", "everything again");
+  }
   table_print(rows, 2);
+  if (m->kind == ATT_MODEL_ENCODER_DECODER)
+    text_say(&c->term, INK_FAINT, 0,
+             "The decoder's own attention; its encoder and the attention "
+             "across are not counted.");
 }
 
 static void print_json(const att_model_info *m, const cost *k) {

@@ -136,9 +136,9 @@ static att_status check_arguments(att_capture **out, const att_session *session,
     return att_fail(ATT_BAD_ARGUMENT, "max_positions is %lld, not from 0 to the context of %lld",
                     (long long)max_positions, (long long)session->context);
   if (budget < 0) return att_fail(ATT_BAD_ARGUMENT, "budget_bytes is negative");
-  if (session->length)
-    return att_fail(ATT_WRONG_STATE, "the session has read %lld tokens already",
-                    (long long)session->length);
+  int64_t read = session->length ? session->length : session->encoder.rows;
+  if (read)
+    return att_fail(ATT_WRONG_STATE, "the session has read %lld tokens already", (long long)read);
   return att_selection_check(&session->model->config, select);
 }
 

@@ -309,10 +309,12 @@ static void test_captures_of_both_stacks(void **state) {
   att_text text = {.tokens = words, .n = 11};
   att_session *session = session_of(f.model, 20);
   assert_ok(att_session_encode(session, &text, 1));
+  att_capture *capture;
+  assert_status(ATT_WRONG_STATE, att_capture_create(&capture, session, "*", 6, 0));
+  assert_message_has("11 tokens");
   decode(plain, session, 1, 5);
   att_session_free(session);
   session = session_of(f.model, 20);
-  att_capture *capture;
   assert_status(ATT_NOT_FOUND, att_capture_create(&capture, session, "blocks.0.attn.hook_q", 0, 0));
   assert_ok(att_capture_create(&capture, session, "*", 6, 0));
   assert_ok(att_session_encode(session, &text, 1));
