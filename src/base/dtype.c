@@ -66,6 +66,8 @@ int64_t att_dtype_block(att_dtype dtype) {
   return row ? row->block : 0;
 }
 
+bool att_dtype_is_quantised(att_dtype dtype) { return att_dtype_block(dtype) > 1; }
+
 int64_t att_dtype_bytes(att_dtype dtype) {
   const dtype_row *row = find(dtype);
   return row ? row->bytes : 0;

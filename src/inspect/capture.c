@@ -248,11 +248,28 @@ static void keep(void *payload, att_site site, int64_t layer, const att_view *va
     round_to(att_cache_describe(capture->session->cache)->dtype, rows, count);
 }
 
+/* The share of each row's softmax that is its head's sink's: exp(sink - lse). */
+static att_status keep_sinks(const att_capture *capture, int64_t layer, const att_sdpa_args *args) {
+  captured *t = find_site(capture, ATT_SITE_SINK, layer);
+  if (!t) return ATT_OK;
+  int64_t heads = t->row_floats, rows = args->q.shape[2];
+  const float *sinks = args->sinks.data;
+  float *share = t->store + capture->length * heads;
+  att_sdpa_args asking = *args;
+  asking.lse =
+      att_view_transpose(att_view_of(share, ATT_F32, 3, (int64_t[]){1, rows, heads}), 1, 2);
+  ATT_TRY(att_sdpa(capture->session->plan, &asking));
+  for (int64_t i = 0; i < rows * heads; i++) share[i] = sinks[i % heads] - share[i];
+  capture->runtime->kernels->map_exp(share, share, rows * heads);
+  return ATT_OK;
+}
+
 static att_status keep_pairs(void *payload, att_site pattern, int64_t layer,
                              const att_sdpa_args *args) {
   const att_capture *capture = payload;
   att_site_place running = {pattern, capture->session->in_encoder, layer};
   att_pair_family family = att_pair_family_of(&running);
+  ATT_TRY(keep_sinks(capture, layer, args));
   for (int64_t i = 0; i < capture->n; i++) {
     const captured *t = &capture->tensors[i];
     att_pair_kind kind = att_pair_kind_of(t->place.site);

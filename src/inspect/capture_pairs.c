@@ -85,6 +85,15 @@ att_status att_pair_plan_create(att_sdpa_plan **out, const att_session *session,
   return att_sdpa_plan_create(out, session->runtime, &args);
 }
 
+/* How many keys before its own a query may see. */
+static int64_t reach(const att_mask *mask) {
+  int64_t left = INT32_MAX;
+  for (int r = 0; r < mask->n_rules; r++)
+    if (mask->rules[r].kind == ATT_MASK_WINDOW && mask->rules[r].left < left)
+      left = mask->rules[r].left;
+  return left;
+}
+
 att_status att_pair_fill(const att_pair_store *store, att_pair_kind kind, att_sdpa_plan *plan,
                          const att_sdpa_args *args) {
   att_sdpa_args asking = *args;
@@ -94,10 +103,13 @@ att_status att_pair_fill(const att_pair_store *store, att_pair_kind kind, att_sd
   ATT_TRY(att_sdpa(plan, &asking));
   bool before_mask = kind == ATT_PAIR_RAW || kind == ATT_PAIR_SCALED;
   if (!before_mask || !args->mask.n_rules) return ATT_OK;
-  for (int64_t h = 0; h < heads; h++) /* a causal mask is the only one that models have */
-    for (int64_t i = store->first; i < store->first + rows; i++)
-      for (int64_t j = i + 1; j < keys; j++)
-        store->pairs[(h * store->rows + i) * store->columns + j] = -INFINITY;
+  int64_t left = reach(&args->mask);
+  for (int64_t h = 0; h < heads; h++) /* causal and windowed are the masks that models have */
+    for (int64_t i = store->first; i < store->first + rows; i++) {
+      float *row = store->pairs + (h * store->rows + i) * store->columns;
+      for (int64_t j = 0; j < i - left; j++) row[j] = -INFINITY;
+      for (int64_t j = i + 1; j < keys; j++) row[j] = -INFINITY;
+    }
   return ATT_OK;
 }
 

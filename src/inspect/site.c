@@ -19,17 +19,20 @@ bool att_site_is_pairs(att_site site) { return !strcmp(att_sites[site].shape, "H
 bool att_site_is_of_text(att_site site) { return att_sites[site].shape[0] == 'S'; }
 
 bool att_site_exists(const att_config *config, att_site site, bool in_encoder) {
-  bool last = att_config_parts(config) & ATT_PART_NORM_LAST;
-  bool ffn = config->ffn != ATT_FFN_NONE, crosses = config->encoder_layers && !in_encoder;
+  unsigned parts = att_config_parts(config);
   switch (site) {
-  case ATT_SITE_POS_EMBED: return config->position == ATT_POSITION_LEARNED;
-  case ATT_SITE_TYPE_EMBED: return config->token_types > 0;
-  case ATT_SITE_RESID_MID:
+  case ATT_SITE_POS_EMBED: return parts & ATT_PART_POSITIONS;
+  case ATT_SITE_TYPE_EMBED: return parts & ATT_PART_TYPES;
+  case ATT_SITE_RESID_MID: return (parts & ATT_PART_ANY_FFN) && !config->parallel;
   case ATT_SITE_LN2:
+  case ATT_SITE_MLP_OUT: return parts & ATT_PART_ANY_FFN;
   case ATT_SITE_MLP_PRE:
-  case ATT_SITE_MLP_POST:
-  case ATT_SITE_MLP_OUT: return ffn;
-  case ATT_SITE_LN_FINAL: return last || !config->bidirectional;
+  case ATT_SITE_MLP_POST: return parts & ATT_PART_FFN;
+  case ATT_SITE_LN1_POST: return parts & ATT_PART_NORM_AFTER;
+  case ATT_SITE_LN2_POST: return (parts & ATT_PART_NORM_AFTER) && (parts & ATT_PART_ANY_FFN);
+  case ATT_SITE_SINK: return parts & ATT_PART_SINKS;
+  case ATT_SITE_ROUTER: return parts & ATT_PART_EXPERTS;
+  case ATT_SITE_LN_FINAL: return (parts & ATT_PART_NORM_LAST) || !config->bidirectional;
   case ATT_SITE_LOGITS: return !in_encoder && (config->fill_head || !config->bidirectional);
   case ATT_SITE_CROSS_Q:
   case ATT_SITE_CROSS_K:
@@ -41,7 +44,7 @@ bool att_site_exists(const att_config *config, att_site site, bool in_encoder) {
   case ATT_SITE_CROSS_Z:
   case ATT_SITE_CROSS_OUT:
   case ATT_SITE_CROSS_LN:
-  case ATT_SITE_CROSS_MID: return crosses;
+  case ATT_SITE_CROSS_MID: return config->encoder_layers && !in_encoder;
   default: return true;
   }
 }
@@ -53,6 +56,7 @@ static int64_t size_of(const att_config *config, char letter) {
   case 'D': return config->head_dim;
   case 'C': return config->width;
   case 'F': return config->ffn_width;
+  case 'E': return config->experts;
   case 'V': return config->vocab;
   default: return 0;
   }

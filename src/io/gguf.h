@@ -106,12 +106,13 @@ typedef struct att_gguf_entry {
   const void *data;
 } att_gguf_entry;
 
-/* A tensor to write: [columns] or [rows, columns] of f32, f16, bf16 or q8_0. */
+/* A tensor to write: up to three sizes, the adjacent one last, of f32, f16, bf16, q8_0
+ * or q4_0. */
 typedef struct att_gguf_piece {
   const char *name;
   att_dtype dtype;
   int ndim;
-  int64_t shape[2];
+  int64_t shape[3];
 } att_gguf_piece;
 
 /* Writes version 3 under a temporary name: the header at once, then the data of

@@ -67,7 +67,8 @@ static void put_entry(FILE *f, const att_gguf_entry *e) {
 }
 
 static int64_t piece_bytes(const att_gguf_piece *p) {
-  int64_t count = p->ndim == 1 ? p->shape[0] : p->shape[0] * p->shape[1];
+  int64_t count = 1;
+  for (int d = 0; d < p->ndim; d++) count *= p->shape[d];
   return count / att_dtype_block(p->dtype) * att_dtype_bytes(p->dtype);
 }
 
@@ -108,19 +109,21 @@ static att_status check_name(const char *name, size_t most, const char *what) {
 
 static att_status check_piece(const att_gguf_piece *p, int64_t *total) {
   ATT_TRY(check_name(p->name, ATT_GGUF_NAME_BYTES - 1, "tensor"));
-  bool known =
-      p->dtype == ATT_F32 || p->dtype == ATT_F16 || p->dtype == ATT_BF16 || p->dtype == ATT_Q8_0;
+  bool known = p->dtype == ATT_F32 || p->dtype == ATT_F16 || p->dtype == ATT_BF16 ||
+               p->dtype == ATT_Q8_0 || p->dtype == ATT_Q4_0;
   if (!known)
-    return att_fail(ATT_BAD_DTYPE, "GGUF: tensor %s is %s, not f32, f16, bf16 or q8_0", p->name,
-                    att_dtype_name(p->dtype));
+    return att_fail(ATT_BAD_DTYPE, "GGUF: tensor %s is %s, not f32, f16, bf16, q8_0 or q4_0",
+                    p->name, att_dtype_name(p->dtype));
+  if (p->ndim < 1 || p->ndim > 3)
+    return att_fail(ATT_BAD_SHAPE, "GGUF: tensor %s has %d dimensions", p->name, p->ndim);
   int64_t count = 1;
   for (int d = 0; d < p->ndim; d++)
     if (p->shape[d] < 1 || !att_mul_checked(&count, count, p->shape[d]))
       return att_fail(ATT_BAD_SHAPE, "GGUF: tensor %s has a dimension of %lld", p->name,
                       (long long)p->shape[d]);
-  if (p->ndim < 1 || p->ndim > 2 || p->shape[p->ndim - 1] % att_dtype_block(p->dtype))
-    return att_fail(ATT_BAD_SHAPE, "GGUF: tensor %s has %d dimensions, rows of %lld", p->name,
-                    p->ndim, p->ndim > 0 && p->ndim <= 2 ? (long long)p->shape[p->ndim - 1] : 0);
+  if (p->shape[p->ndim - 1] % att_dtype_block(p->dtype))
+    return att_fail(ATT_BAD_SHAPE, "GGUF: tensor %s has rows of %lld, no whole blocks", p->name,
+                    (long long)p->shape[p->ndim - 1]);
   if (count > INT64_MAX / 16 || !att_add_checked(total, *total, padded(piece_bytes(p))))
     return att_fail(ATT_TOO_LARGE, "GGUF: the size of the tensors overflows");
   return ATT_OK;

@@ -16,7 +16,7 @@ static const att_arch *const archs[] = {
 enum { N_ARCHS = sizeof archs / sizeof *archs };
 
 static att_status unknown(const char *where, const char *key, const char *value) {
-  char known[256] = "";
+  char known[512] = "";
   for (int i = 0; i < N_ARCHS; i++)
     snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", i ? ", " : "",
              archs[i]->name);
@@ -63,6 +63,14 @@ att_status att_arch_of_settings(const att_arch **out, const att_json_node *root,
   }
   return type ? unknown(where, "model_type", type->text)
               : unknown(where, "architectures", class_name);
+}
+
+const att_arch *att_arch_at(int index) { return index < N_ARCHS ? archs[index] : NULL; }
+
+const att_arch *att_arch_of_gguf(att_gguf_text name) {
+  for (int i = 0; i < N_ARCHS; i++)
+    if (archs[i]->gguf && att_gguf_text_is(name, archs[i]->gguf->name)) return archs[i];
+  return NULL;
 }
 
 const att_arch *att_arch_named(const char *name) {

@@ -50,7 +50,7 @@ static att_status read(att_config *c, att_settings *s) {
   if (c->norm != ATT_NORM_NONE)
     ATT_TRY(att_setting_number(&c->norm_eps, s, "norm_eps", ATT_NEEDED));
   if (c->position == ATT_POSITION_ROPE)
-    ATT_TRY(att_setting_rope(&c->rope, s, c->head_dim, c->context));
+    ATT_TRY(att_setting_rope(&c->rope, NULL, s, &att_rope_usual, c->head_dim, c->context));
   if (c->ffn != ATT_FFN_NONE) {
     ATT_TRY(att_setting_size(&c->ffn_width, s, "intermediate_size", ATT_NEEDED));
     ATT_TRY(att_setting_activation(&c->activation, s, "hidden_act", ATT_NEEDED));
@@ -59,6 +59,12 @@ static att_status read(att_config *c, att_settings *s) {
   ATT_TRY(att_setting_bool(&c->out_bias, s, "out_bias", ATT_WITH_VALUE));
   ATT_TRY(att_setting_bool(&c->ffn_bias, s, "mlp_bias", ATT_WITH_VALUE));
   return att_setting_bool(&c->tied_output, s, "tie_word_embeddings", ATT_WITH_VALUE);
+}
+
+/* Nothing makes one but hands. */
+static const char *lacks(const att_config *c) {
+  (void)c;
+  return "a family that is only read";
 }
 
 static const char *const ignored[] = {NULL};
@@ -93,4 +99,5 @@ const att_arch att_arch_attend = {
               [ATT_SLOT_NORM_B] = {.name = "model.norm.bias"},
               [ATT_SLOT_OUTPUT] = {.name = "lm_head.weight"}},
     .read = read,
+    .lacks = lacks,
 };

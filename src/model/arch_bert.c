@@ -4,7 +4,7 @@
  * them a checkpoint has only its weights tell. */
 #include "model/arch.h"
 #include "model/encoders.h"
-#include "model/gguf_family.h"
+#include "model/gguf_decoder.h"
 
 static att_status read(att_config *c, att_settings *s) {
   c->token_types = 2;
@@ -15,7 +15,7 @@ static att_status read(att_config *c, att_settings *s) {
 /* GGUF keeps the vectors alone, for all three of the kind: no heads, and of RoBERTa's
  * table of positions only the rows that texts use. */
 static att_status read_gguf(att_config *c, att_gguf_keys *k) {
-  ATT_TRY(att_gguf_sizes(c, k));
+  ATT_TRY(att_gguf_read_sizes(c, k));
   if (c->head_dim * c->heads != c->width || c->kv_heads != c->heads)
     return att_fail(ATT_UNSUPPORTED, "%s: BERT with %lld heads of %lld, %lld for keys, width %lld",
                     att_gguf_name(k->file), (long long)c->heads, (long long)c->head_dim,
@@ -34,7 +34,7 @@ static const char *gguf_lacks(const att_config *c) {
   return "the heads of an encoder";
 }
 
-const att_gguf_family att_gguf_bert = {
+static const att_gguf_family gguf = {
     .name = "bert",
     .others = {{ATT_SLOT_NORM1_W, {.name = "blk.{l}.attn_output_norm.weight"}},
                {ATT_SLOT_NORM1_B, {.name = "blk.{l}.attn_output_norm.bias"}},
@@ -93,4 +93,6 @@ const att_arch att_arch_bert = {
               [ATT_SLOT_OUTPUT_B] = {.name = "cls.predictions.bias"}},
     .read = read,
     .complete = att_bert_complete,
+    .lacks = att_bert_lacks,
+    .gguf = &gguf,
 };

@@ -65,4 +65,5 @@ const att_arch att_arch_distilbert = {
               [ATT_SLOT_OUTPUT_B] = {.name = "vocab_projector.bias"}},
     .read = read,
     .complete = att_bert_complete,
+    .lacks = att_bert_lacks,
 };

@@ -59,4 +59,5 @@ const att_arch att_arch_roberta = {
               [ATT_SLOT_OUTPUT_B] = {.name = "lm_head.bias"}},
     .read = read,
     .complete = att_bert_complete,
+    .lacks = att_bert_lacks,
 };

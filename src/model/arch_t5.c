@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/arch.h"
-#include "model/gguf_family.h"
+#include "model/gguf_decoder.h"
 
 /* "relu", "gated-gelu": the activation, whose "gelu" means the tanh form if gated. */
 static att_status read_ffn(att_config *c, att_settings *s) {
@@ -92,7 +92,7 @@ static att_status read(att_config *c, att_settings *s) {
 static att_status read_gguf(att_config *c, att_gguf_keys *k) {
   int64_t start = 0;
   fill(c);
-  ATT_TRY(att_gguf_sizes(c, k));
+  ATT_TRY(att_gguf_read_sizes(c, k));
   c->encoder_layers = c->layers;
   ATT_TRY(att_gguf_key_size(&c->layers, k, "decoder_block_count", false));
   ATT_TRY(att_gguf_key_number(&c->norm_eps, k, "attention.layer_norm_epsilon", false));
@@ -113,7 +113,7 @@ static const char *gguf_lacks(const att_config *c) {
 }
 
 #define BLOCK "dec.blk.{l}."
-const att_gguf_family att_gguf_t5 = {
+static const att_gguf_family gguf = {
     .name = "t5",
     .others = {{ATT_SLOT_NORM1_W, {.name = BLOCK "attn_norm.weight"}},
                {ATT_SLOT_Q_W, {.name = BLOCK "attn_q.weight"}},
@@ -173,4 +173,6 @@ const att_arch att_arch_t5 = {
               [ATT_SLOT_ENC_DOWN_W] = {.name = ENCODER "1.DenseReluDense.wo.weight"},
               [ATT_SLOT_ENC_NORM_W] = {.name = "encoder.final_layer_norm.weight"}},
     .read = read,
+    .lacks = gguf_lacks,
+    .gguf = &gguf,
 };

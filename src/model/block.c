@@ -12,14 +12,24 @@
 
 /* Gives each array its place, or counts the floats if memory is NULL. */
 static void lay_out(att_activations *act, const att_config *config) {
-  int64_t c = config->width, f = config->ffn_width;
+  int64_t c = config->width, f = config->ffn_width, e = config->experts;
   int64_t hd = att_config_size(config, ATT_SIZE_HD), gd = att_config_size(config, ATT_SIZE_GD);
   const struct {
     float **array;
     int64_t width;
-  } parts[] = {{&act->resid, c}, {&act->normed, c},  {&act->branch, c},
-               {&act->q, hd},    {&act->k, gd},      {&act->v, gd},
-               {&act->z, hd},    {&act->ffn_pre, f}, {&act->hidden, f}};
+  } parts[] = {{&act->resid, c},
+               {&act->normed, c},
+               {&act->branch, c},
+               {&act->q, hd},
+               {&act->k, gd},
+               {&act->v, gd},
+               {&act->z, hd},
+               {&act->ffn_pre, f},
+               {&act->hidden, f},
+               {&act->experts.logits, e},
+               {&act->experts.shares, e},
+               {&act->experts.x, e ? c : 0},
+               {&act->experts.y, e ? c : 0}};
   act->floats = 0;
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     if (act->memory) *parts[i].array = act->memory + act->floats;
@@ -32,8 +42,9 @@ att_status att_activations_create(att_activations *out, const att_runtime *runti
   int64_t widest = config->heads * config->head_dim;
   if (widest < config->width) widest = config->width;
   if (widest < config->ffn_width) widest = config->ffn_width;
+  if (widest < config->experts) widest = config->experts;
   int64_t bound;
-  if (!att_mul_checked(&bound, widest + 16, 16) || !att_mul_checked(&bound, bound, rows))
+  if (!att_mul_checked(&bound, widest + 16, 32) || !att_mul_checked(&bound, bound, rows))
     return att_fail(ATT_TOO_LARGE, "activations of %lld rows overflow", (long long)rows);
   att_activations act = {.rows = rows};
   lay_out(&act, config);
@@ -98,6 +109,8 @@ void att_embed_forward(const att_model *model, att_activations *act, const att_t
   int64_t c = model->config.width, rows = tokens->rows;
   for (int64_t r = 0; r < rows; r++)
     att_embedding_row(&model->weights.tokens, tokens->tokens[r], act->resid + r * c);
+  float scale = (float)model->config.embed_scale;
+  for (int64_t i = 0; scale != 1 && i < rows * c; i++) act->resid[i] *= scale;
   att_tap_rows(tap, ATT_SITE_EMBED, 0, act->resid, rows, c);
   add_positions(model, act, tokens, tap);
   add_types(model, act, tokens, tap);
@@ -107,8 +120,9 @@ void att_embed_forward(const att_model *model, att_activations *act, const att_t
 /* The input of a part: the stream, through the norm where that stands before it. */
 static float *enter_part(const att_model *model, const att_norm *norm, att_activations *act,
                          const att_attention_pass *pass, att_site site) {
+  att_norm_place place = model->config.norm_place;
   float *x = act->resid;
-  if (model->config.norm_place == ATT_NORM_BEFORE) {
+  if (place == ATT_NORM_BEFORE || place == ATT_NORM_AROUND) {
     x = act->normed;
     att_norm_forward(model->runtime, norm, act->resid, pass->rows, x);
   }
@@ -116,9 +130,13 @@ static float *enter_part(const att_model *model, const att_norm *norm, att_activ
   return x;
 }
 
-/* Adds the branch that a part made. */
-static void leave_part(const att_model *model, const att_norm *norm, att_activations *act,
-                       const att_attention_pass *pass) {
+/* Adds the branch that a part made, through a norm of its own where there is one. */
+static void leave_part(const att_model *model, const att_norm *norm, const att_norm *post,
+                       att_activations *act, const att_attention_pass *pass, att_site site) {
+  if (post && post->kind != ATT_NORM_NONE) {
+    att_norm_forward(model->runtime, post, act->branch, pass->rows, act->branch);
+    att_tap_rows(pass->tap, site, pass->layer, act->branch, pass->rows, post->width);
+  }
   add_branch(model, act, pass->rows);
   if (model->config.norm_place == ATT_NORM_AFTER_SUM)
     att_norm_forward(model->runtime, norm, act->resid, pass->rows, act->resid);
@@ -129,31 +147,40 @@ static att_status cross_part(const att_model *model, const att_layer_weights *la
   const att_norm *norm = &layer->cross_norm;
   float *x = enter_part(model, norm, act, pass, ATT_SITE_CROSS_LN);
   ATT_TRY(att_cross_attention_forward(&layer->cross, pass, x, act->branch));
-  leave_part(model, norm, act, pass);
+  leave_part(model, norm, NULL, act, pass, ATT_SITE_CROSS_LN);
   att_tap_rows(pass->tap, ATT_SITE_CROSS_MID, pass->layer, act->resid, pass->rows,
                model->config.width);
   return ATT_OK;
 }
 
+static void ffn_part(const att_model *model, const att_layer_weights *layer, att_activations *act,
+                     const att_attention_pass *pass, const float *x) {
+  if (layer->ffn.kind == ATT_FFN_EXPERTS)
+    att_experts_forward(model->runtime, &layer->experts, x, pass->rows, act->ffn_pre, act->hidden,
+                        &act->experts, act->branch, pass->tap, pass->layer);
+  else
+    att_ffn_forward(model->runtime, &layer->ffn, x, pass->rows, act->ffn_pre, act->hidden,
+                    act->branch, pass->tap, pass->layer);
+  leave_part(model, &layer->norm2, &layer->post2, act, pass, ATT_SITE_LN2_POST);
+}
+
 att_status att_block_forward(const att_model *model, const att_layer_weights *layer,
                              att_activations *act, const att_attention_pass *pass) {
   int64_t rows = pass->rows, c = model->config.width;
+  bool ffn = layer->ffn.kind != ATT_FFN_NONE, parallel = ffn && model->config.parallel;
 
   att_tap_rows(pass->tap, ATT_SITE_RESID_PRE, pass->layer, act->resid, rows, c);
   float *x = enter_part(model, &layer->norm1, act, pass, ATT_SITE_LN1);
   ATT_TRY(att_self_attention_forward(&layer->attention, pass, x, act->branch));
-  leave_part(model, &layer->norm1, act, pass);
+  if (parallel) x = enter_part(model, &layer->norm2, act, pass, ATT_SITE_LN2);
+  leave_part(model, &layer->norm1, &layer->post1, act, pass, ATT_SITE_LN1_POST);
 
-  if (layer->ffn.kind != ATT_FFN_NONE)
+  if (ffn && !parallel)
     att_tap_rows(pass->tap, ATT_SITE_RESID_MID, pass->layer, act->resid, rows, c);
   if (pass->memory) ATT_TRY(cross_part(model, layer, act, pass));
 
-  if (layer->ffn.kind != ATT_FFN_NONE) {
-    x = enter_part(model, &layer->norm2, act, pass, ATT_SITE_LN2);
-    att_ffn_forward(model->runtime, &layer->ffn, x, rows, act->ffn_pre, act->hidden, act->branch,
-                    pass->tap, pass->layer);
-    leave_part(model, &layer->norm2, act, pass);
-  }
+  if (ffn && !parallel) x = enter_part(model, &layer->norm2, act, pass, ATT_SITE_LN2);
+  if (ffn) ffn_part(model, layer, act, pass, x);
   att_tap_rows(pass->tap, ATT_SITE_RESID_POST, pass->layer, act->resid, rows, c);
   return ATT_OK;
 }
@@ -172,9 +199,26 @@ void att_final_norm_forward(const att_model *model, att_activations *act, int64_
   att_tap_rows(tap, ATT_SITE_LN_FINAL, 0, act->normed, rows - first, c);
 }
 
+typedef struct cap_job {
+  const att_kernels *kernels;
+  float cap, *x;
+} cap_job;
+
+/* x = cap tanh(x / cap) */
+static void cap_some(void *context, int64_t begin, int64_t end, int worker) {
+  (void)worker;
+  const cap_job *job = context;
+  for (int64_t i = begin; i < end; i++) job->x[i] /= job->cap;
+  job->kernels->map_tanh(job->x + begin, job->x + begin, end - begin);
+  for (int64_t i = begin; i < end; i++) job->x[i] *= job->cap;
+}
+
 void att_output_forward(const att_model *model, const float *normed, int64_t rows, float *logits) {
   att_linear_forward(model->runtime, &model->weights.output, normed, rows, logits);
   float scale = (float)model->config.logit_scale;
   if (scale != 1)
     for (int64_t i = 0; i < rows * model->config.vocab; i++) logits[i] *= scale;
+  if (model->config.final_softcap == ATT_SOFTCAP_NONE) return;
+  cap_job job = {model->runtime->kernels, (float)model->config.final_softcap, logits};
+  att_parallel_for(model->runtime, rows * model->config.vocab, 4096, cap_some, &job);
 }

@@ -1,14 +1,15 @@
 /* One forward for all families: a block of a decoder or encoder, and what stands
  * before the first and behind the last one.
  *
- *   x    = embed(token) [+ embed(position)] [+ embed(type)]     [x = norm(x)]
- *   x   += attention(norm1(x))          for each block
+ *   x    = scale embed(token) [+ embed(position)] [+ embed(type)]     [x = norm(x)]
+ *   x   += post1(attention(norm1(x)))   for each block
  *  [x   += cross_attention(norm(x))]
- *   x   += ffn(norm2(x))
- *   logits = W_out norm([act(W x + b)])
+ *   x   += post2(ffn(norm2(x)))
+ *   logits = cap(W_out norm([act(W x + b)]))
  *
  * or, where norms stand behind the sums, x = norm1(x + attention(x)) and so on.
- * A part that a model does not have costs nothing and leaves x as it is. */
+ * With parallel parts norm2 reads the same x as norm1. A part that a model does
+ * not have costs nothing and leaves x as it is. */
 #ifndef ATT_MODEL_BLOCK_H
 #define ATT_MODEL_BLOCK_H
 
@@ -21,6 +22,7 @@ typedef struct att_activations {
   float *normed, *branch;  /* [rows,C] input and output of a part */
   float *q, *k, *v, *z;    /* [rows,H D] or [rows,G D] */
   float *ffn_pre, *hidden; /* [rows,F] */
+  att_experts_scratch experts;
   float *memory;
   int64_t floats;
 } att_activations;

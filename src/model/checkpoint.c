@@ -3,8 +3,10 @@
 
 #include <string.h>
 
+#include "base/dtype.h"
 #include "base/file.h"
 #include "model/folder.h"
+#include "tensor/quantize.h"
 
 #define ATT_FORMAT(name, doc) extern const att_format att_format_##name;
 #include "model/formats.inc"
@@ -53,6 +55,19 @@ att_status att_checkpoint_open(att_checkpoint *out, att_runtime *runtime, const 
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
     if (formats[f]->is(&probe)) return formats[f]->open(out, runtime, path);
   return att_fail(ATT_UNSUPPORTED, "%s is no model that attend knows", path);
+}
+
+att_status att_slot_read(float *out, const att_checkpoint *checkpoint, att_slot slot,
+                         const att_view *view) {
+  att_view target = att_view_of(out, ATT_F32, view->ndim, view->shape);
+  if (att_dtype_is_quantised(view->dtype))
+    ATT_TRY(att_dequantize(out, view));
+  else
+    ATT_TRY(att_view_copy(&target, view));
+  if (!checkpoint->lacks_one || !checkpoint->lacks_one(checkpoint, slot)) return ATT_OK;
+  int64_t n = att_view_count(view);
+  for (int64_t i = 0; i < n; i++) out[i] += 1.0f;
+  return ATT_OK;
 }
 
 void att_checkpoint_close(att_checkpoint *checkpoint) { checkpoint->close(checkpoint); }

@@ -30,6 +30,9 @@ typedef struct att_checkpoint {
   att_status (*find)(att_view *out, const struct att_checkpoint *checkpoint, att_slot slot,
                      int64_t layer, int64_t rows, int64_t columns);
 
+  /* Whether the file keeps w where 1 + w is meant, as Gemma's norms; NULL: never. */
+  bool (*lacks_one)(const struct att_checkpoint *checkpoint, att_slot slot);
+
   /* Opens the tokenizer that belongs to it. */
   att_status (*open_tokenizer)(att_tokenizer **out, const struct att_checkpoint *checkpoint);
 
@@ -37,6 +40,10 @@ typedef struct att_checkpoint {
   att_runtime *runtime;
   void *file; /* the format's own */
 } att_checkpoint;
+
+/* The elements of a found view, in canonical layout, as f32. */
+att_status att_slot_read(float *out, const att_checkpoint *checkpoint, att_slot slot,
+                         const att_view *view);
 
 /* What a format is told to recognise its files by. */
 typedef struct att_probe {

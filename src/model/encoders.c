@@ -58,3 +58,8 @@ void att_bert_complete(att_config *c, att_has_slot_fn *has, const void *file) {
   c->fill_head = c->fill_head || has(file, ATT_SLOT_HEAD_W);
   c->pooler = has(file, ATT_SLOT_POOLER_W);
 }
+
+const char *att_bert_lacks(const att_config *c) {
+  (void)c;
+  return "a family that is only read";
+}

@@ -14,6 +14,9 @@ att_status att_bert_finish(att_config *config, att_settings *settings);
 /* What no setting and no key says. */
 void att_bert_fill(att_config *config);
 
+/* Encoders are read, not written. */
+const char *att_bert_lacks(const att_config *config);
+
 /* Heads that the weights have. */
 void att_bert_complete(att_config *config, att_has_slot_fn *has, const void *file);
 

@@ -1,8 +1,6 @@
 /* What the writers of formats share. */
 #include "model/export.h"
 
-#include "tensor/quantize.h"
-
 bool att_export_has(const att_config *config, att_slot slot) {
   if (slot == ATT_SLOT_TOKENS) return true;
   if (slot == ATT_SLOT_OUTPUT) return !config->tied_output;
@@ -14,9 +12,7 @@ att_status att_export_weight(float *out, att_dtype *stored, const att_checkpoint
   att_view view;
   ATT_TRY(source->find(&view, source, slot, layer, rows, columns));
   *stored = view.dtype;
-  if (view.dtype == ATT_Q8_0) return att_dequantize(out, &view);
-  att_view target = att_view_of(out, ATT_F32, view.ndim, view.shape);
-  return att_view_copy(&target, &view);
+  return att_slot_read(out, source, slot, &view);
 }
 
 att_status att_export_report(const att_export *export, int64_t done, int64_t total) {

@@ -9,13 +9,14 @@
 #include "base/alloc.h"
 #include "base/line.h"
 #include "base/log.h"
+#include "model/arch.h"
 #include "model/checkpoint.h"
-#include "model/gguf_family.h"
 #include "model/gguf_tokens.h"
 #include "model/layer_name.h"
 
 typedef struct gguf_model {
   att_gguf *file;
+  const att_arch *arch;
   const att_gguf_family *family;
 } gguf_model;
 
@@ -25,52 +26,51 @@ static bool is_gguf(const att_probe *probe) {
 
 /* ---- weights ---- */
 
-static att_status wrong_shape(const att_gguf *file, const att_gguf_tensor *t, int64_t rows,
-                              int64_t columns, bool vector) {
-  char shape[128] = "", want[64];
-  for (int i = 0, n = 0; i < t->view.ndim; i++)
-    n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%lld", i ? "," : "",
-                  (long long)t->view.shape[i]);
-  snprintf(want, sizeof want, vector ? "%lld" : "%lld,%lld", (long long)rows, (long long)columns);
-  return att_fail(ATT_CORRUPT, "%s: tensor %s is [%s], but the keys imply [%s]",
-                  att_gguf_name(file), t->name, shape, want);
+/* Rotary rows with neighbouring pairs, seen half-split. */
+static att_view split_pairs(const att_checkpoint *checkpoint, att_slot slot, att_view view) {
+  const att_config *c = &checkpoint->config;
+  bool q = slot == ATT_SLOT_Q_W || slot == ATT_SLOT_Q_B;
+  bool k = slot == ATT_SLOT_K_W || slot == ATT_SLOT_K_B;
+  if (!((const gguf_model *)checkpoint->file)->family->pairs_adjacent || !(q || k)) return view;
+  return att_split_pairs(view, q ? c->heads : c->kv_heads, c->head_dim);
+}
+
+static att_status check_type(const att_checkpoint *checkpoint, const att_gguf_tensor *t) {
+  if (t->has_dtype) return ATT_OK;
+  return att_fail(ATT_UNSUPPORTED,
+                  "%s: tensor %s is %s; attend reads F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, "
+                  "Q4_K, Q5_K and Q6_K",
+                  checkpoint->path, t->name, t->type);
 }
 
 static att_status find(att_view *out, const att_checkpoint *checkpoint, att_slot slot,
                        int64_t layer, int64_t rows, int64_t columns) {
+  (void)rows, (void)columns; /* stored.h computes them from the same configuration */
   const gguf_model *model = checkpoint->file;
-  const att_config *config = &checkpoint->config;
-  int part;
-  char name[ATT_GGUF_NAME_BYTES];
-  const char *pattern = att_gguf_slot_name(&part, model->family, slot);
-  if (!pattern || !att_layer_name_write(name, sizeof name, pattern, layer))
+  att_stored_name stored = att_gguf_stored(model->family, slot);
+  char name[ATT_GGUF_NAME_BYTES], has[96], wants[96];
+  if (!stored.name || !att_layer_name_write(name, sizeof name, stored.name, layer))
     return att_fail(ATT_UNSUPPORTED, "%s: GGUF has no %s", checkpoint->path, att_slots[slot].name);
   const att_gguf_tensor *t = att_gguf_tensor_find(model->file, name);
   if (!t) return att_fail(ATT_CORRUPT, "%s: tensor %s is missing", checkpoint->path, name);
-  bool vector = att_slots[slot].kind == ATT_KIND_VECTOR;
-  int64_t stored_rows = part < 0 ? rows : 3 * rows;
-  bool fits = t->view.ndim == (vector ? 1 : 2) && t->view.shape[0] == stored_rows &&
-              (vector || t->view.shape[1] == columns);
-  if (!fits) return wrong_shape(model->file, t, stored_rows, columns, vector);
-  if (!t->has_dtype)
-    return att_fail(ATT_UNSUPPORTED, "%s: tensor %s is %s; attend reads F32, F16, BF16 and Q8_0",
-                    checkpoint->path, name, t->type);
-  att_view view = t->view;
-  if (part >= 0) view = att_view_slice(view, 0, part * rows, rows);
-  if (model->family->pairs_adjacent && (slot == ATT_SLOT_Q_W || slot == ATT_SLOT_Q_B))
-    view = att_split_pairs(view, config->heads, config->head_dim);
-  if (model->family->pairs_adjacent && (slot == ATT_SLOT_K_W || slot == ATT_SLOT_K_B))
-    view = att_split_pairs(view, config->kv_heads, config->head_dim);
-  *out = view;
+  int64_t shape[3];
+  int ndim = att_stored_shape(shape, &stored, &checkpoint->config, slot);
+  bool fits = t->view.ndim == ndim && !memcmp(t->view.shape, shape, (size_t)ndim * sizeof *shape);
+  if (!fits)
+    return att_fail(ATT_CORRUPT, "%s: tensor %s is %s, but the keys imply %s", checkpoint->path,
+                    name, att_shape_text(has, t->view.shape, t->view.ndim),
+                    att_shape_text(wants, shape, ndim));
+  ATT_TRY(check_type(checkpoint, t));
+  att_view view = att_stored_part(t->view, &stored, &checkpoint->config, slot);
+  *out = split_pairs(checkpoint, slot, view);
   return ATT_OK;
 }
 
 static bool is_expected(const att_checkpoint *checkpoint, const char *name) {
   const gguf_model *model = checkpoint->file;
   int64_t layer;
-  int part;
   for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
-    const char *pattern = att_gguf_slot_name(&part, model->family, slot);
+    const char *pattern = att_gguf_stored(model->family, slot).name;
     bool used = pattern && (att_slot_exists(&checkpoint->config, slot) || slot == ATT_SLOT_TOKENS);
     if (used && att_layer_name_matches(&layer, pattern, name) &&
         layer < (att_slots[slot].owner ? att_slot_layers(&checkpoint->config, slot) : 0))
@@ -144,14 +144,43 @@ static att_status check_split(const att_gguf *file) {
                   att_gguf_name(file), (long long)count);
 }
 
+static att_status find_family(gguf_model *model, att_gguf_text name, const char *where) {
+  char label[64], known[256] = "";
+  model->arch = att_arch_of_gguf(name);
+  if (model->arch) {
+    model->family = model->arch->gguf;
+    return ATT_OK;
+  }
+  const att_arch *arch;
+  for (int i = 0; (arch = att_arch_at(i)); i++) {
+    const char *other = arch->gguf ? arch->gguf->name : "";
+    if (!*other || strstr(known, other)) continue;
+    snprintf(known + strlen(known), sizeof known - strlen(known), "%s%s", *known ? ", " : "",
+             other);
+  }
+  return att_fail(ATT_UNSUPPORTED,
+                  "%s: key \"general.architecture\" is %s; families that attend reads: %s", where,
+                  att_quote(label, sizeof label, name.bytes, name.n), known);
+}
+
+/* Neighbouring pairs of a part of a head would lie in an order that nobody has. */
+static att_status check_pairs(const att_checkpoint *checkpoint) {
+  const att_config *c = &checkpoint->config;
+  const gguf_model *model = checkpoint->file;
+  if (!model->family->pairs_adjacent || 2 * c->rope.pairs == c->head_dim) return ATT_OK;
+  return att_fail(ATT_UNSUPPORTED, "%s: key \"%s.rope.dimension_count\" is %lld, heads have %lld",
+                  checkpoint->path, model->family->name, 2 * (long long)c->rope.pairs,
+                  (long long)c->head_dim);
+}
+
 static att_status read_keys(att_checkpoint *out) {
   gguf_model *model = out->file;
   att_gguf_text name;
   att_gguf_keys keys;
   ATT_TRY(check_split(model->file));
   ATT_TRY(att_gguf_text_of(&name, model->file, "general.architecture", true));
-  ATT_TRY(att_gguf_family_find(&model->family, name, out->path));
-  out->family = model->family->name;
+  ATT_TRY(find_family(model, name, out->path));
+  out->family = model->arch->name;
   att_config_init(&out->config);
   ATT_TRY(att_gguf_keys_open(&keys, out->runtime, model->file, model->family->name));
   att_status status = model->family->read(&out->config, &keys);
@@ -160,6 +189,7 @@ static att_status read_keys(att_checkpoint *out) {
   ATT_TRY(status);
   ATT_TRY(read_vocabulary(out));
   ATT_TRY(att_config_check(&out->config, out->path));
+  ATT_TRY(check_pairs(out));
   read_ends(out);
   return check_names(out);
 }

@@ -60,42 +60,40 @@ static bool has_slot(const void *file, att_slot slot) {
   return stored->name && get_stored(&view, name, model, stored, 0) == ATT_OK;
 }
 
-static att_status wrong_shape(const hf_model *model, const char *name, const att_view *view,
-                              int64_t rows, int64_t columns) {
-  char shape[128] = "";
-  for (int i = 0, n = 0; i < view->ndim && n < 100; i++)
-    n += snprintf(shape + n, sizeof shape - (size_t)n, "%s%lld", i ? "," : "",
-                  (long long)view->shape[i]);
-  if (columns)
-    return att_fail(ATT_CORRUPT, "%s: tensor %s is [%s], but config.json implies [%lld,%lld]",
-                    model->path, name, shape, (long long)rows, (long long)columns);
-  return att_fail(ATT_CORRUPT, "%s: tensor %s is [%s], but config.json implies [%lld]", model->path,
-                  name, shape, (long long)rows);
+/* Divisors that a config.json brings. */
+static att_view divisors_of(const att_checkpoint *checkpoint, att_slot slot) {
+  const float *table = checkpoint->config.long_divisors[slot == ATT_SLOT_ROPE_LONG];
+  return att_view_of((void *)(uintptr_t)table, ATT_F32, 1, &checkpoint->config.rope.pairs);
 }
 
 static att_status find(att_view *out, const att_checkpoint *checkpoint, att_slot slot,
                        int64_t layer, int64_t rows, int64_t columns) {
+  (void)rows, (void)columns; /* stored.h computes them from the same configuration */
   const hf_model *model = checkpoint->file;
   const att_stored_name *stored = &model->arch->names[slot];
-  char name[NAME_BYTES];
+  char name[NAME_BYTES], has[96], wants[96];
+  if (slot == ATT_SLOT_ROPE_SHORT || slot == ATT_SLOT_ROPE_LONG) {
+    *out = divisors_of(checkpoint, slot);
+    return ATT_OK;
+  }
   if (!stored->name)
     return att_fail(ATT_UNSUPPORTED, "%s: family %s has no %s", model->path, model->arch->name,
                     att_slots[slot].name);
   att_view view;
   ATT_TRY(get_stored(&view, name, model, stored, layer));
-
-  int64_t parts = stored->parts ? stored->parts : 1;
-  bool vector = att_slots[slot].kind == ATT_KIND_VECTOR;
-  int across = stored->transposed ? 1 : 0; /* the dimension of outputs */
-  int64_t want[2] = {rows * parts, vector ? 0 : columns};
-  if (stored->transposed) want[0] = columns, want[1] = rows * parts;
-  bool fits = view.ndim == (vector ? 1 : 2) && view.shape[0] == want[0] &&
-              (vector || view.shape[1] == want[1]);
-  if (!fits) return wrong_shape(model, name, &view, want[0], want[1]);
-  if (stored->parts) view = att_view_slice(view, across, stored->part * rows, rows);
-  if (stored->transposed) view = att_view_transpose(view, 0, 1);
-  *out = view;
+  int64_t shape[3];
+  int ndim = att_stored_shape(shape, stored, &checkpoint->config, slot);
+  bool fits = view.ndim == ndim && !memcmp(view.shape, shape, (size_t)ndim * sizeof *shape);
+  if (!fits)
+    return att_fail(ATT_CORRUPT, "%s: tensor %s is %s, but config.json implies %s", model->path,
+                    name, att_shape_text(has, view.shape, view.ndim),
+                    att_shape_text(wants, shape, ndim));
+  *out = att_stored_part(view, stored, &checkpoint->config, slot);
   return ATT_OK;
+}
+
+static bool lacks_one(const att_checkpoint *checkpoint, att_slot slot) {
+  return ((const hf_model *)checkpoint->file)->arch->names[slot].lacks_one;
 }
 
 /* True if `name` is what the pattern says, with or without the family's prefix. */
@@ -266,6 +264,7 @@ att_status att_huggingface_open(att_checkpoint *out, att_runtime *runtime,
                                 const att_folder *folder) {
   att_checkpoint checkpoint = {.format = folder->builtin ? "built-in" : "safetensors",
                                .find = find,
+                               .lacks_one = lacks_one,
                                .open_tokenizer = open_tokenizer,
                                .close = close_model,
                                .runtime = runtime};

@@ -65,7 +65,8 @@ static att_status wrong_type(const att_gguf *file, const char *name, const att_g
                   v->is_array ? "an array of " : "", att_gguf_type_name(v->type), wanted);
 }
 
-att_status att_gguf_key_size(int64_t *out, att_gguf_keys *keys, const char *key, bool needed) {
+static att_status read_integer(int64_t *out, att_gguf_keys *keys, const char *key, bool needed,
+                               int64_t least) {
   char name[KEY_BYTES];
   const att_gguf_value *v;
   int64_t size;
@@ -73,9 +74,9 @@ att_status att_gguf_key_size(int64_t *out, att_gguf_keys *keys, const char *key,
   if (!v) return ATT_OK;
   if (v->is_array || !att_gguf_integer(&size, v, 0))
     return wrong_type(keys->file, name, v, "an integer");
-  if (size < 1 || size > INT32_MAX)
-    return att_fail(ATT_CORRUPT, "%s: key \"%s\" is %lld, not from 1 to %d",
-                    att_gguf_name(keys->file), name, (long long)size, INT32_MAX);
+  if (size < least || size > INT32_MAX)
+    return att_fail(ATT_CORRUPT, "%s: key \"%s\" is %lld, not from %d to %d",
+                    att_gguf_name(keys->file), name, (long long)size, (int)least, INT32_MAX);
   *out = size;
   return ATT_OK;
 }
@@ -95,6 +96,14 @@ att_status att_gguf_key_id(int64_t *out, att_gguf_keys *keys, const char *key) {
   return ATT_OK;
 }
 
+att_status att_gguf_key_size(int64_t *out, att_gguf_keys *keys, const char *key, bool needed) {
+  return read_integer(out, keys, key, needed, 1);
+}
+
+att_status att_gguf_key_count(int64_t *out, att_gguf_keys *keys, const char *key) {
+  return read_integer(out, keys, key, false, 0);
+}
+
 att_status att_gguf_key_number(double *out, att_gguf_keys *keys, const char *key, bool needed) {
   char name[KEY_BYTES];
   const att_gguf_value *v;
@@ -104,6 +113,43 @@ att_status att_gguf_key_number(double *out, att_gguf_keys *keys, const char *key
   if (v->is_array || !att_gguf_number(&number, v, 0))
     return wrong_type(keys->file, name, v, "a float");
   *out = (double)(float)number;
+  return ATT_OK;
+}
+
+att_status att_gguf_key_bool(bool *out, att_gguf_keys *keys, const char *key) {
+  char name[KEY_BYTES];
+  const att_gguf_value *v;
+  ATT_TRY(look_up(&v, name, keys, key, false));
+  if (v && (v->is_array || !att_gguf_bool(out, v, 0)))
+    return wrong_type(keys->file, name, v, "a bool");
+  return ATT_OK;
+}
+
+/* A truth, or a number as older writers have it. */
+static bool truth_at(bool *out, const att_gguf_value *v, int64_t i) {
+  int64_t number;
+  if (att_gguf_bool(out, v, i)) return true;
+  if (!att_gguf_integer(&number, v, i)) return false;
+  *out = number != 0;
+  return true;
+}
+
+att_status att_gguf_key_layers(att_layer_set *out, att_gguf_keys *keys, const char *key,
+                               int64_t layers) {
+  char name[KEY_BYTES];
+  const att_gguf_value *v;
+  int64_t period = 0;
+  ATT_TRY(look_up(&v, name, keys, key, false));
+  if (!v) return ATT_OK;
+  bool fits = v->is_array ? v->count == layers : att_gguf_integer(&period, v, 0) && period >= 0;
+  if (!fits)
+    return wrong_type(keys->file, name, v, "a number, or as many truths as there are layers");
+  *out = (att_layer_set){0};
+  for (int64_t l = 0; l < layers && l < ATT_MOST_LAYERS; l++) {
+    bool slides = period == 0 || l % period < period - 1;
+    if (v->is_array && !truth_at(&slides, v, l)) return wrong_type(keys->file, name, v, "truths");
+    if (slides) att_layer_set_add(out, l);
+  }
   return ATT_OK;
 }
 

@@ -5,6 +5,7 @@
 #define ATT_MODEL_GGUF_KEYS_H
 
 #include "io/gguf.h"
+#include "model/config.h"
 
 typedef struct att_gguf_keys {
   const att_gguf *file;
@@ -23,8 +24,16 @@ att_status att_gguf_keys_finish(const att_gguf_keys *keys);
  * `needed`, or is of another type. A size is from 1 to 2^31-1. */
 att_status att_gguf_key_size(int64_t *out, att_gguf_keys *keys, const char *key, bool needed);
 att_status att_gguf_key_id(int64_t *out, att_gguf_keys *keys, const char *key); /* from 0 on */
+/* A size that may be 0. */
+att_status att_gguf_key_count(int64_t *out, att_gguf_keys *keys, const char *key);
 att_status att_gguf_key_number(double *out, att_gguf_keys *keys, const char *key, bool needed);
+att_status att_gguf_key_bool(bool *out, att_gguf_keys *keys, const char *key);
 att_status att_gguf_key_text(att_gguf_text *out, att_gguf_keys *keys, const char *key);
+
+/* Layers that slide: a list of truths, one a layer, or a period p of which every p-th
+ * layer does not (0: all do); as it was if there is no such key. */
+att_status att_gguf_key_layers(att_layer_set *out, att_gguf_keys *keys, const char *key,
+                               int64_t layers);
 
 /* Marks a key as known without reading it. */
 void att_gguf_key_skip(att_gguf_keys *keys, const char *key);

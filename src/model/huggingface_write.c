@@ -5,11 +5,10 @@
 #include <string.h>
 
 #include "attend/archive.h"
-#include "attend/sdpa.h"
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "base/file.h"
 #include "base/folder.h"
-#include "base/json.h"
 #include "model/arch.h"
 #include "model/export.h"
 #include "model/layer_name.h"
@@ -18,115 +17,33 @@ enum { NAME_BYTES = 96 };
 
 /* ---- config.json ---- */
 
-/* A decimal with a point, whatever the locale of the program. */
-static void spell(char text[40], int digits, double value) {
-  snprintf(text, 40, "%.*g", digits, value);
-  for (char *c = text; *c; c++)
-    if (*c == ',') *c = '.';
-}
-
-/* The shortest of at most 9 digits that reads back as the same f32. */
-static void put_number(FILE *f, const att_runtime *runtime, const char *key, double value) {
-  char text[40];
-  bool same = false;
-  for (int digits = 1; digits <= 9 && !same; digits++) {
-    att_json *json;
-    spell(text, digits, value);
-    if (att_json_parse(&json, runtime, text, strlen(text), key) != ATT_OK) continue;
-    same = (float)att_json_root(json)->number == (float)value;
-    att_json_free(json);
-  }
-  fprintf(f, ",\n  \"%s\": %s", key, text);
-}
-
-static void put_size(FILE *f, const char *key, int64_t value) {
-  fprintf(f, ",\n  \"%s\": %lld", key, (long long)value);
-}
-
-static void put_bool(FILE *f, const char *key, bool value) {
-  fprintf(f, ",\n  \"%s\": %s", key, value ? "true" : "false");
-}
-
-static void put_gpt2(FILE *f, const att_runtime *r, const att_config *c) {
-  put_size(f, "n_embd", c->width);
-  put_size(f, "n_layer", c->layers);
-  put_size(f, "n_head", c->heads);
-  put_size(f, "n_inner", c->ffn_width);
-  put_size(f, "n_positions", c->context);
-  put_number(f, r, "layer_norm_epsilon", c->norm_eps);
-  fprintf(f, ",\n  \"activation_function\": \"%s\"",
-          c->activation == ATT_GELU ? "gelu" : "gelu_new");
-  put_bool(f, "scale_attn_weights", c->scale != 1);
-  put_bool(f, "scale_attn_by_inverse_layer_idx", c->scale_by_layer);
-}
-
-static void put_scaling(FILE *f, const att_runtime *r, const att_rope *rope) {
-  static const char *const names[] = {"default", "linear", "llama3", "yarn"};
-  if (rope->scaling == ATT_ROPE_PLAIN) return;
-  fprintf(f, ",\n  \"rope_scaling\": {\n  \"rope_type\": \"%s\"", names[rope->scaling]);
-  put_number(f, r, "factor", rope->factor);
-  if (rope->scaling != ATT_ROPE_LINEAR)
-    put_size(f, "original_max_position_embeddings", (int64_t)rope->original);
-  if (rope->scaling == ATT_ROPE_LLAMA3) {
-    put_number(f, r, "low_freq_factor", rope->low);
-    put_number(f, r, "high_freq_factor", rope->high);
-  } else if (rope->scaling == ATT_ROPE_YARN) {
-    put_number(f, r, "beta_fast", rope->beta_fast);
-    put_number(f, r, "beta_slow", rope->beta_slow);
-    if (!rope->truncate) put_bool(f, "truncate", false);
-    if (rope->magnitude != att_rope_yarn_magnitude(rope->factor))
-      put_number(f, r, "attention_factor", rope->magnitude);
-  }
-  fputs("}", f);
-}
-
-static void put_llama(FILE *f, const att_runtime *r, const att_config *c) {
-  put_size(f, "hidden_size", c->width);
-  put_size(f, "intermediate_size", c->ffn_width);
-  put_size(f, "num_hidden_layers", c->layers);
-  put_size(f, "num_attention_heads", c->heads);
-  put_size(f, "num_key_value_heads", c->kv_heads);
-  put_size(f, "head_dim", c->head_dim);
-  put_size(f, "max_position_embeddings", c->context);
-  put_number(f, r, "rms_norm_eps", c->norm_eps);
-  put_number(f, r, "rope_theta", c->rope.theta);
-  put_scaling(f, r, &c->rope);
-  fputs(",\n  \"hidden_act\": \"silu\"", f);
-  put_bool(f, "attention_bias", c->qkv_bias);
-  put_bool(f, "mlp_bias", c->ffn_bias);
-}
-
 static const char *dtype_name(att_dtype dtype) {
   return dtype == ATT_F16 ? "float16" : dtype == ATT_BF16 ? "bfloat16" : "float32";
 }
 
-static void put_config(FILE *f, const att_export *e, const att_arch *arch, att_dtype dtype) {
-  const att_config *c = &e->source->config;
-  fprintf(f, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\"", arch->class_name,
-          arch->name);
-  put_size(f, "vocab_size", c->vocab);
-  (strcmp(arch->name, "gpt2") == 0 ? put_gpt2 : put_llama)(f, e->runtime, c);
-  put_bool(f, "tie_word_embeddings", c->tied_output);
-  if (e->tokenizer && e->tokenizer->bos >= 0) put_size(f, "bos_token_id", e->tokenizer->bos);
-  if (e->source->n_end_ids > 1) {
-    for (int i = 0; i < e->source->n_end_ids; i++)
-      fprintf(f, "%s%d", i ? ", " : ",\n  \"eos_token_id\": [", (int)e->source->end_ids[i]);
-    fputs("]", f);
-  } else if (e->source->n_end_ids == 1) {
-    put_size(f, "eos_token_id", e->source->end_ids[0]);
-  } else if (e->tokenizer && e->tokenizer->eos >= 0) {
-    put_size(f, "eos_token_id", e->tokenizer->eos);
-  }
-  fprintf(f, ",\n  \"torch_dtype\": \"%s\"\n}\n", dtype_name(dtype));
+static void put_ends(att_config_writer *w, const att_export *e) {
+  const att_checkpoint *source = e->source;
+  if (source->n_end_ids == 1) att_put_size(w, "eos_token_id", source->end_ids[0]);
+  if (source->n_end_ids == 0 && e->tokenizer && e->tokenizer->eos >= 0)
+    att_put_size(w, "eos_token_id", e->tokenizer->eos);
+  if (source->n_end_ids < 2) return;
+  for (int i = 0; i < source->n_end_ids; i++)
+    fprintf(w->file, "%s%d", i ? ", " : ",\n  \"eos_token_id\": [", (int)source->end_ids[i]);
+  fputs("]", w->file);
 }
 
-static const char *config_lacks(const att_arch *arch, const att_config *c) {
-  bool gpt2 = strcmp(arch->name, "gpt2") == 0;
-  if (!gpt2 && strcmp(arch->name, "llama") != 0) return "a family of its own";
-  if (gpt2) return c->scale != ATT_SCALE_DEFAULT && c->scale != 1 ? "a scale of its own" : NULL;
-  if (c->rope.scaling == ATT_ROPE_TABLE) return "a table of rotary divisors";
-  if (c->qkv_bias != c->out_bias) return "biases in a part of its attention only";
-  return c->scale != ATT_SCALE_DEFAULT ? "a scale of its own" : NULL;
+static void put_config(FILE *f, const att_export *e, const att_arch *arch, att_dtype dtype) {
+  const att_config *c = &e->source->config;
+  att_config_writer w = {f, e->runtime, e->source};
+  fprintf(f, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\"", arch->class_name,
+          arch->name);
+  att_put_size(&w, "vocab_size", c->vocab);
+  arch->write(&w, c);
+  att_put_bool(&w, "tie_word_embeddings", c->tied_output);
+  if (e->tokenizer && e->tokenizer->bos >= 0) att_put_size(&w, "bos_token_id", e->tokenizer->bos);
+  put_ends(&w, e);
+  att_put_text(&w, "torch_dtype", dtype_name(dtype));
+  fputs("\n}\n", f);
 }
 
 /* ---- model.safetensors ---- */
@@ -142,39 +59,36 @@ typedef struct hf_job {
 
 static att_status dtype_of(att_dtype *out, const att_export *e, att_dtype stored) {
   int dtype = e->dtype == ATT_KEEP_DTYPE ? (int)stored : e->dtype;
-  if (e->dtype == ATT_Q8_0)
-    return att_fail(ATT_UNSUPPORTED, "%s: safetensors has no q8_0; f32, f16 and bf16 it has",
-                    e->path);
+  if (e->dtype != ATT_KEEP_DTYPE && att_dtype_is_quantised((att_dtype)e->dtype))
+    return att_fail(ATT_UNSUPPORTED, "%s: safetensors has no %s; f32, f16 and bf16 it has", e->path,
+                    att_dtype_name((att_dtype)e->dtype));
   *out = dtype == ATT_F16 || dtype == ATT_BF16 ? (att_dtype)dtype : ATT_F32;
   return ATT_OK;
 }
 
-/* The tensor that holds the slot: a new one, unless it is fused with the last. */
-static att_status place(att_view *out, hf_job *job, att_slot slot, int64_t layer, int64_t rows,
-                        int64_t columns, att_dtype dtype) {
+/* The tensor that holds the slot: a new one, unless it is fused with another. */
+static att_status place(att_view *out, hf_job *job, att_slot slot, int64_t layer, att_dtype dtype) {
   const att_stored_name *stored = &job->arch->names[slot];
-  int64_t parts = stored->parts ? stored->parts : 1;
-  bool vector = att_slots[slot].kind == ATT_KIND_VECTOR;
+  const att_config *config = &job->export->source->config;
   char name[NAME_BYTES];
   if (!stored->name || !att_layer_name_write(name, sizeof name, stored->name, layer))
     return att_fail(ATT_UNSUPPORTED, "family %s has no %s in safetensors", job->arch->name,
                     att_slots[slot].name);
-  int64_t at = 0;
+  int64_t at = 0, shape[3];
   while (at < job->n && strcmp(job->names[at], name) != 0) at++;
   if (at == job->n) {
-    int64_t shape[2] = {parts * rows, columns};
-    if (stored->transposed) shape[0] = columns, shape[1] = parts * rows;
+    int ndim = att_stored_shape(shape, stored, config, slot);
+    att_view whole = {.dtype = dtype, .ndim = ndim};
+    memcpy(whole.shape, shape, (size_t)ndim * sizeof *shape);
     void *memory;
-    ATT_TRY(att_alloc(&memory, job->export->runtime, parts * rows * columns,
+    ATT_TRY(att_alloc(&memory, job->export->runtime, att_view_count(&whole),
                       (size_t)att_dtype_bytes(dtype), "a tensor"));
     memcpy(job->names[at], name, sizeof name);
     job->pointers[at] = job->names[at];
-    job->views[at] = att_view_of(memory, dtype, vector ? 1 : 2, shape);
+    job->views[at] = att_view_of(memory, dtype, ndim, shape);
     job->n++;
   }
-  att_view view = job->views[at];
-  if (stored->parts) view = att_view_slice(view, stored->transposed, stored->part * rows, rows);
-  *out = stored->transposed ? att_view_transpose(view, 0, 1) : view;
+  *out = att_stored_part(job->views[at], stored, config, slot);
   return ATT_OK;
 }
 
@@ -188,7 +102,9 @@ static att_status add_weight(hf_job *job, att_slot slot, int64_t layer) {
   ATT_TRY(att_alloc((void **)&numbers, e->runtime, rows * columns, sizeof *numbers, "a weight"));
   att_status status = att_export_weight(numbers, &stored, e->source, slot, layer, rows, columns);
   if (status == ATT_OK) status = dtype_of(&dtype, e, stored);
-  if (status == ATT_OK) status = place(&view, job, slot, layer, rows, columns, dtype);
+  if (status == ATT_OK) status = place(&view, job, slot, layer, dtype);
+  if (job->arch->names[slot].lacks_one)
+    for (int64_t i = 0; status == ATT_OK && i < rows * columns; i++) numbers[i] -= 1.0f;
   if (status == ATT_OK) {
     att_view from = att_view_of(numbers, ATT_F32, view.ndim, view.shape);
     status = att_view_copy(&view, &from);
@@ -200,11 +116,17 @@ static att_status add_weight(hf_job *job, att_slot slot, int64_t layer) {
 
 typedef att_status slot_fn(hf_job *job, att_slot slot, int64_t layer);
 
+/* Divisors stand in config.json. */
+static bool in_config(att_slot slot) {
+  return slot == ATT_SLOT_ROPE_SHORT || slot == ATT_SLOT_ROPE_LONG;
+}
+
 static att_status each_slot(hf_job *job, slot_fn *visit) {
   const att_config *c = &job->export->source->config;
   for (int64_t layer = -1; layer < c->layers; layer++)
     for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++)
-      if ((att_slots[slot].owner != ATT_OWNER_MODEL) == (layer >= 0) && att_export_has(c, slot))
+      if ((att_slots[slot].owner != ATT_OWNER_MODEL) == (layer >= 0) && att_export_has(c, slot) &&
+          !in_config(slot))
         ATT_TRY(visit(job, slot, layer));
   return ATT_OK;
 }
@@ -271,7 +193,7 @@ static att_status write_all(hf_job *job, const att_folder_writer *folder) {
 att_status att_export_huggingface_files(const att_export *e, const att_folder_writer *folder) {
   hf_job job = {.export = e, .arch = att_arch_named(e->source->family)};
   const char *lacks =
-      job.arch ? config_lacks(job.arch, &e->source->config) : "a family without a config.json";
+      job.arch ? job.arch->lacks(&e->source->config) : "a family without a config.json";
   if (lacks)
     return att_fail(ATT_UNSUPPORTED, "%s has %s, which config.json cannot say", e->source->path,
                     lacks);

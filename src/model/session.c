@@ -23,7 +23,7 @@ att_attention_pass att_session_pass(const att_session *session, int64_t layer, i
     return att_encoder_pass(&session->encoder, session->model, layer, session->block,
                             session->span);
   return (att_attention_pass){.runtime = session->runtime,
-                              .rope = position == ATT_POSITION_ROPE ? &session->rope : NULL,
+                              .ropes = session->ropes,
                               .distance =
                                   position == ATT_POSITION_RELATIVE ? &session->distance : NULL,
                               .memory = session->encoder.room ? &session->encoder.memory : NULL,
@@ -59,6 +59,26 @@ static att_status check_options(const att_session_options *options, const att_co
   return ATT_OK;
 }
 
+/* What a rotation makes of the length of a text is decided here, by the session's. */
+static att_status create_rope(att_rope_table *out, const att_session *session,
+                              const att_rope *rope) {
+  const att_model_weights *weights = &session->model->weights;
+  const att_runtime *runtime = session->runtime;
+  att_rope fixed = att_rope_at_length(rope, session->context);
+  bool longer = (double)session->context > rope->original;
+  if (rope->scaling == ATT_ROPE_TABLE)
+    return att_rope_table_create(out, runtime, &fixed, weights->rope_divisors, session->context);
+  if (rope->scaling == ATT_ROPE_LONGROPE)
+    return att_rope_table_create(
+        out, runtime, &fixed, longer ? weights->rope_long : weights->rope_short, session->context);
+  float *divisors;
+  ATT_TRY(att_alloc((void **)&divisors, runtime, rope->pairs, sizeof *divisors, "divisors"));
+  att_rope_divisors(divisors, &fixed);
+  att_status status = att_rope_table_create(out, runtime, &fixed, divisors, session->context);
+  att_release(runtime, divisors, rope->pairs, sizeof *divisors);
+  return status;
+}
+
 static att_status create_attention(att_session *session, att_dtype cache_dtype) {
   const att_model *model = session->model;
   const att_config *config = &model->config;
@@ -71,8 +91,9 @@ static att_status create_attention(att_session *session, att_dtype cache_dtype) 
                            .dtype = cache_dtype};
   ATT_TRY(att_cache_create(&session->cache, session->runtime, &shape));
   if (config->position == ATT_POSITION_ROPE)
-    ATT_TRY(att_rope_table_create(&session->rope, session->runtime, &config->rope,
-                                  model->weights.rope_divisors, session->context));
+    ATT_TRY(create_rope(&session->ropes[0], session, &config->rope));
+  if (config->has_local_rope)
+    ATT_TRY(create_rope(&session->ropes[1], session, &config->local_rope));
   if (config->position == ATT_POSITION_RELATIVE)
     ATT_TRY(att_distance_rows_create(&session->distance, session->runtime, &model->weights.distance,
                                      att_cache_describe(session->cache)->capacity));
@@ -128,7 +149,9 @@ att_status att_session_create(att_session **out, const att_model *model,
   session->span = all.span;
   session->all_logits = all.all_logits;
   session->logit_rows = all.logit_rows ? all.logit_rows : session->context;
+  uint64_t mode = att_float_mode_enter(); /* tables of rotation are numbers too */
   att_status status = fill(session, all.cache_dtype, all.encoder_tokens);
+  att_float_mode_leave(mode);
   if (status == ATT_OK)
     *out = session;
   else
@@ -147,7 +170,7 @@ void att_session_free(att_session *session) {
               sizeof(float));
   att_release(runtime, session->tokens, session->context, sizeof(int32_t));
   att_sdpa_plan_free(session->plan);
-  att_rope_table_release(&session->rope, runtime);
+  for (int i = 0; i < 2; i++) att_rope_table_release(&session->ropes[i], runtime);
   if (session->distance.biases) att_distance_rows_release(&session->distance, runtime);
   att_cache_free(session->cache);
   att_encoder_release(&session->encoder, session->model);
@@ -301,8 +324,8 @@ int64_t att_session_bytes(const att_session *session) {
   for (const att_observer *o = session->observers; o; o = o->next) watched += o->bytes;
   if (!session->cache) return watched + att_encoder_bytes(&session->encoder);
   int64_t floats = session->act.floats + session->distance.heads * 2 * session->distance.length +
-                   2 * session->rope.positions * session->rope.pairs +
                    session->logit_rows * session->model->config.vocab;
+  for (int i = 0; i < 2; i++) floats += 2 * session->ropes[i].positions * session->ropes[i].pairs;
   return watched + att_encoder_bytes(&session->encoder) + att_cache_bytes(session->cache) +
          att_sdpa_plan_workspace(session->plan) + floats * (int64_t)sizeof(float) +
          session->context * (int64_t)sizeof(int32_t);

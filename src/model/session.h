@@ -30,7 +30,7 @@ struct att_session {
   /* Of a decoder: */
   att_cache *cache;
   att_sdpa_plan *plan;
-  att_rope_table rope;        /* of rotary models */
+  att_rope_table ropes[2];    /* of rotary models; the second of windowed layers */
   att_distance_rows distance; /* of relative positions */
   att_activations act;
 

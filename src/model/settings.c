@@ -92,6 +92,18 @@ att_status att_setting_id(int64_t *out, att_settings *settings, const char *key)
   return ATT_OK;
 }
 
+att_status att_setting_count(int64_t *out, att_settings *settings, const char *key) {
+  const att_json_node *node;
+  ATT_TRY(look_up(&node, settings, key, ATT_WITH_VALUE));
+  if (!node) return ATT_OK;
+  if (node->type != ATT_JSON_NUMBER) return wrong_type(settings, key, "a number");
+  if (!node->is_integer || node->integer < 0 || node->integer > INT32_MAX)
+    return att_fail(ATT_CORRUPT, "%s: \"%s\" is %.17g, not a whole number from 0 to %d",
+                    settings->where, key, node->number, INT32_MAX);
+  *out = node->integer;
+  return ATT_OK;
+}
+
 att_status att_setting_number(double *out, att_settings *settings, const char *key, att_need need) {
   const att_json_node *node;
   ATT_TRY(look_up(&node, settings, key, need));
@@ -126,6 +138,76 @@ att_status att_setting_object(const att_json_node **out, att_settings *settings,
   if (!node) return ATT_OK;
   if (node->type != ATT_JSON_OBJECT) return wrong_type(settings, key, "an object");
   *out = node;
+  return ATT_OK;
+}
+
+/* A list that may be absent or null; NULL then. */
+static att_status look_up_list(const att_json_node **out, att_settings *settings, const char *key,
+                               att_need need) {
+  ATT_TRY(look_up(out, settings, key, need));
+  if (!*out || (*out)->type == ATT_JSON_ARRAY) return ATT_OK;
+  return wrong_type(settings, key, "a list");
+}
+
+att_status att_setting_numbers(float *out, int64_t *n, int64_t most, att_settings *settings,
+                               const char *key) {
+  const att_json_node *list;
+  ATT_TRY(look_up_list(&list, settings, key, ATT_NEEDED));
+  if (list->count > most)
+    return att_fail(ATT_UNSUPPORTED, "%s: \"%s\" has %lld numbers, more than %lld", settings->where,
+                    key, (long long)list->count, (long long)most);
+  int64_t i = 0;
+  for (const att_json_node *item = list->child; item; item = item->next) {
+    if (item->type != ATT_JSON_NUMBER || !((float)item->number > 0))
+      return att_fail(ATT_CORRUPT, "%s: \"%s\" has at %lld no positive number", settings->where,
+                      key, (long long)i);
+    out[i++] = (float)item->number;
+  }
+  *n = i;
+  return ATT_OK;
+}
+
+att_status att_setting_flags(att_layer_set *set, bool *given, att_settings *settings,
+                             const char *key, int64_t layers, bool member) {
+  const att_json_node *list;
+  int64_t i = 0;
+  ATT_TRY(look_up_list(&list, settings, key, ATT_NULLABLE));
+  *given = list != NULL;
+  if (!list) return ATT_OK;
+  if (list->count != layers)
+    return att_fail(ATT_CORRUPT, "%s: \"%s\" has %lld entries for %lld layers", settings->where,
+                    key, (long long)list->count, (long long)layers);
+  for (const att_json_node *item = list->child; item; item = item->next, i++) {
+    bool number = item->type == ATT_JSON_NUMBER && item->is_integer;
+    if (!number || item->integer < 0 || item->integer > 1)
+      return att_fail(ATT_CORRUPT, "%s: \"%s\" has at %lld neither 0 nor 1", settings->where, key,
+                      (long long)i);
+    if ((item->integer == 1) == member) att_layer_set_add(set, i);
+  }
+  return ATT_OK;
+}
+
+att_status att_setting_layer_types(att_layer_set *sliding, bool *given, att_settings *settings,
+                                   int64_t layers) {
+  const att_json_node *list;
+  int64_t i = 0;
+  ATT_TRY(look_up_list(&list, settings, "layer_types", ATT_NULLABLE));
+  *given = list != NULL;
+  if (!list) return ATT_OK;
+  if (list->count != layers)
+    return att_fail(ATT_CORRUPT, "%s: \"layer_types\" has %lld entries for %lld layers",
+                    settings->where, (long long)list->count, (long long)layers);
+  if (layers > ATT_MOST_LAYERS) return ATT_OK; /* refused by att_config_check */
+  *sliding = (att_layer_set){0};
+  for (const att_json_node *item = list->child; item; item = item->next, i++) {
+    if (item->type != ATT_JSON_STRING)
+      return att_fail(ATT_CORRUPT, "%s: \"layer_types\" has at %lld no name", settings->where,
+                      (long long)i);
+    if (!strcmp(item->text, "sliding_attention"))
+      att_layer_set_add(sliding, i);
+    else if (strcmp(item->text, "full_attention"))
+      return att_fail(ATT_UNSUPPORTED, "%s: layer type \"%s\"", settings->where, item->text);
+  }
   return ATT_OK;
 }
 

@@ -9,8 +9,7 @@
 #define ATT_MODEL_SETTINGS_H
 
 #include "base/json.h"
-#include "nn/ffn.h"
-#include "nn/rope.h"
+#include "model/config.h"
 
 typedef struct att_settings {
   const att_runtime *runtime;
@@ -55,10 +54,38 @@ const char *att_setting_class(const att_settings *settings);
 att_status att_setting_activation(att_activation *out, att_settings *settings, const char *key,
                                   att_need need);
 
+/* A whole number from 0 on. */
+att_status att_setting_count(int64_t *out, att_settings *settings, const char *key);
+
+/* A list of 0 and 1 for each layer: those with `member` are put into *set; *given is
+ * false if there is no such list. */
+att_status att_setting_flags(att_layer_set *set, bool *given, att_settings *settings,
+                             const char *key, int64_t layers, bool member);
+
+/* A list of numbers, *n of them, at most `most`; it must be there. */
+att_status att_setting_numbers(float *out, int64_t *n, int64_t most, att_settings *settings,
+                               const char *key);
+
+/* "layer_types": which layers slide; *given is false if there is no such list. */
+att_status att_setting_layer_types(att_layer_set *sliding, bool *given, att_settings *settings,
+                                   int64_t layers);
+
+/* How a family spells its rotary positions. */
+typedef struct att_rope_format {
+  const char *theta_key;   /* older spelling, outside of any object */
+  const char *partial_key; /* NULL: always the whole of a head */
+  const char *scaling_key; /* NULL: not scaled there */
+  const char *layer;       /* newer spelling: the type of layer, or NULL */
+  double theta, partial;   /* what an absent one means */
+  bool longrope;           /* may have that kind */
+} att_rope_format;
+extern const att_rope_format att_rope_usual;
+
 /* Rotary positions for heads of `head_dim`: rope_theta and rope_scaling, or the
  * newer rope_parameters that holds both. `context` is the default of a scaling's
- * original context. */
-att_status att_setting_rope(att_rope *out, att_settings *settings, int64_t head_dim,
+ * original context. `divisors` gets longrope's; it may be NULL without those. */
+att_status att_setting_rope(att_rope *out, float divisors[2][ATT_MOST_PAIRS],
+                            att_settings *settings, const att_rope_format *format, int64_t head_dim,
                             int64_t context);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/dtype.h"
 #include "model/checkpoint.h"
 #include "tensor/quantize.h"
 
@@ -69,8 +70,8 @@ typedef struct loader {
   att_model_weights *weights;
   att_progress_fn *progress;
   void *payload;
-  int64_t copied;               /* stored numbers, of summary.parameters */
-  int64_t stored[ATT_Q8_0 + 1]; /* numbers of each type */
+  int64_t copied;                /* stored numbers, of summary.parameters */
+  int64_t stored[ATT_DTYPE_END]; /* numbers of each type */
   att_weights_summary summary;
 } loader;
 
@@ -81,17 +82,23 @@ static att_status find(att_view *out, const loader *load, const weight *w) {
                                 w->rows, w->columns);
 }
 
+/* Matrices that a slot is packed as. */
+static int64_t pieces_of(const att_config *config, att_slot slot) {
+  return att_slots[slot].kind == ATT_KIND_EXPERTS ? config->experts : 1;
+}
+
 /* First pass: everything there, of the right shape and type, and how much. */
 static att_status survey(const weight *w, void *context) {
   loader *load = context;
   att_view view;
   ATT_TRY(find(&view, load, w));
-  if (!att_dtype_is_float(view.dtype) && view.dtype != ATT_Q8_0)
-    return att_fail(ATT_UNSUPPORTED, "weight %s is %s, not f32, f16, bf16, f64 or q8_0",
+  if (!att_dtype_is_float(view.dtype) && !att_dtype_is_quantised(view.dtype))
+    return att_fail(ATT_UNSUPPORTED, "weight %s is %s, neither floats nor quantised",
                     att_slots[w->slot].name, att_dtype_name(view.dtype));
   int64_t count = w->rows * w->columns;
-  bool matrix = att_slots[w->slot].kind == ATT_KIND_MATRIX;
-  int64_t floats = matrix ? att_packed_floats(w->rows, w->columns) : count;
+  bool packed = att_slots[w->slot].kind >= ATT_KIND_MATRIX;
+  int64_t pieces = pieces_of(&load->checkpoint->config, w->slot);
+  int64_t floats = packed ? pieces * att_packed_floats(w->rows / pieces, w->columns) : count;
   load->stored[view.dtype] += count;
   load->summary.parameters += count;
   load->summary.bytes += floats * (int64_t)sizeof(float);
@@ -105,9 +112,7 @@ static att_status copy_f32(float **out, const loader *load, const weight *w, con
   int64_t count = w->rows * w->columns;
   float *copy;
   ATT_TRY(att_alloc((void **)&copy, load->runtime, count, sizeof *copy, att_slots[w->slot].name));
-  att_view target = att_view_of(copy, ATT_F32, view->ndim, view->shape);
-  att_status status =
-      view->dtype == ATT_Q8_0 ? att_dequantize(copy, view) : att_view_copy(&target, view);
+  att_status status = att_slot_read(copy, load->checkpoint, w->slot, view);
   if (status == ATT_OK)
     *out = copy;
   else
@@ -116,7 +121,7 @@ static att_status copy_f32(float **out, const loader *load, const weight *w, con
 }
 
 static att_status pack(att_packed *out, const loader *load, const weight *w, const att_view *view) {
-  bool direct = view->ndim == 2 && view->dtype != ATT_F64 && view->dtype != ATT_Q8_0;
+  bool direct = view->ndim == 2 && att_dtype_is_float(view->dtype) && view->dtype != ATT_F64;
   if (direct) return att_packed_create(out, load->runtime, view);
   float *copy;
   ATT_TRY(copy_f32(&copy, load, w, view));
@@ -126,7 +131,24 @@ static att_status pack(att_packed *out, const loader *load, const weight *w, con
   return status;
 }
 
-/* Where a weight lives: a float pointer or an att_packed. */
+/* A matrix of its own for each expert's rows. */
+static att_status pack_experts(att_packed **out, const loader *load, const weight *w,
+                               const att_view *view) {
+  int64_t n = load->checkpoint->config.experts, rows = w->rows / n, count = w->rows * w->columns;
+  float *copy;
+  ATT_TRY(att_alloc((void **)out, load->runtime, n, sizeof **out, "experts"));
+  ATT_TRY(copy_f32(&copy, load, w, view));
+  att_status status = ATT_OK;
+  for (int64_t e = 0; e < n && status == ATT_OK; e++) {
+    att_view one =
+        att_view_of(copy + e * rows * w->columns, ATT_F32, 2, (int64_t[]){rows, w->columns});
+    status = att_packed_create(&(*out)[e], load->runtime, &one);
+  }
+  att_release(load->runtime, copy, count, sizeof *copy);
+  return status;
+}
+
+/* Where a weight lives: a float pointer, an att_packed or a pointer to several. */
 static void *place(att_model_weights *weights, const weight *w) {
   char *owner = (char *)weights;
   if (att_slots[w->slot].owner == ATT_OWNER_LAYER) owner = (char *)&weights->layer[w->layer];
@@ -140,10 +162,11 @@ static att_status copy(const weight *w, void *context) {
   att_view view;
   ATT_TRY(find(&view, load, w));
   void *target = place(load->weights, w);
-  if (att_slots[w->slot].kind == ATT_KIND_MATRIX)
-    ATT_TRY(pack(target, load, w, &view));
-  else
-    ATT_TRY(copy_f32(target, load, w, &view));
+  switch (att_slots[w->slot].kind) {
+  case ATT_KIND_MATRIX: ATT_TRY(pack(target, load, w, &view)); break;
+  case ATT_KIND_EXPERTS: ATT_TRY(pack_experts(target, load, w, &view)); break;
+  default: ATT_TRY(copy_f32(target, load, w, &view));
+  }
   load->copied += w->rows * w->columns;
   double done = (double)load->copied / (double)load->summary.parameters;
   if (load->progress && !load->progress(done, load->payload))
@@ -151,23 +174,48 @@ static att_status copy(const weight *w, void *context) {
   return ATT_OK;
 }
 
-static att_norm norm_of(const att_config *config) {
-  return (att_norm){.kind = config->norm, .eps = (float)config->norm_eps, .width = config->width};
+static att_self_attention attention_of(const att_config *config, int64_t layer) {
+  bool windowed = att_layer_set_has(&config->windowed, layer);
+  bool turns =
+      config->position == ATT_POSITION_ROPE && !att_layer_set_has(&config->unrotated, layer);
+  att_norm norm = {.kind = config->qk_norm ? ATT_NORM_RMS : ATT_NORM_NONE,
+                   .eps = (float)config->norm_eps};
+  att_self_attention a = {.heads = config->heads,
+                          .kv_heads = config->kv_heads,
+                          .head_dim = config->head_dim,
+                          .q_norm = norm,
+                          .k_norm = norm,
+                          .rope = !turns ? ATT_NO_ROPE : windowed && config->has_local_rope,
+                          .window = windowed ? config->window : 0,
+                          .scale = att_config_scale(config, layer),
+                          .softcap = config->softcap};
+  a.q_norm.width = att_config_size(config, ATT_SIZE_QN);
+  a.k_norm.width = att_config_size(config, ATT_SIZE_KN);
+  return a;
+}
+
+/* A norm of the width, or none. */
+static att_norm norm_of(const att_config *config, bool there) {
+  return (att_norm){.kind = there ? config->norm : ATT_NORM_NONE,
+                    .eps = (float)config->norm_eps,
+                    .width = config->width};
 }
 
 static void configure_stack(att_layer_weights *stack, int64_t layers, const att_config *config) {
+  unsigned parts = att_config_parts(config);
   for (int64_t l = 0; l < layers; l++) {
     att_layer_weights *layer = &stack[l];
-    layer->norm1 = layer->cross_norm = layer->norm2 = norm_of(config);
-    layer->attention = (att_self_attention){.heads = config->heads,
-                                            .kv_heads = config->kv_heads,
-                                            .head_dim = config->head_dim,
-                                            .scale = att_config_scale(config, l)};
+    layer->norm1 = layer->norm2 = norm_of(config, parts & ATT_PART_NORM_BEFORE);
+    layer->post1 = layer->post2 = norm_of(config, parts & ATT_PART_NORM_AFTER);
+    layer->cross_norm = norm_of(config, true);
+    layer->attention = attention_of(config, l);
     layer->cross = (att_cross_attention){.heads = config->heads,
                                          .kv_heads = config->kv_heads,
                                          .head_dim = config->head_dim,
                                          .scale = att_config_scale(config, l)};
     layer->ffn = (att_ffn){.kind = config->ffn, .activation = config->activation};
+    layer->experts = (att_experts){
+        .n = config->experts, .used = config->experts_used, .limit = (float)config->swiglu_limit};
   }
 }
 
@@ -178,7 +226,7 @@ static void configure(att_model_weights *weights, const att_config *config) {
   weights->positions = (att_embedding){.count = att_config_size(config, ATT_SIZE_N), .width = c};
   weights->types = (att_embedding){.count = config->token_types, .width = c};
   if (config->tied_output) weights->tokens.packed = &weights->output.weight;
-  weights->embed_norm = weights->encoder_norm = weights->norm = norm_of(config);
+  weights->embed_norm = weights->encoder_norm = weights->norm = norm_of(config, true);
   if (!config->embed_norm) weights->embed_norm.kind = ATT_NORM_NONE;
   if (!att_slot_exists(config, ATT_SLOT_NORM_W)) weights->norm.kind = ATT_NORM_NONE;
   weights->distance = weights->encoder_distance =
@@ -199,12 +247,7 @@ static att_status fill(const loader *load) {
       att_alloc((void **)&weights->layer, load->runtime, layers, sizeof *weights->layer, "layers"));
   weights->encoder = weights->layer + config->layers;
   configure(weights, config);
-  ATT_TRY(visit_all(config, copy, (void *)load));
-  if (config->position != ATT_POSITION_ROPE || weights->rope_divisors) return ATT_OK;
-  ATT_TRY(att_alloc((void **)&weights->rope_divisors, load->runtime, config->rope.pairs,
-                    sizeof(float), "rotation divisors"));
-  att_rope_divisors(weights->rope_divisors, &config->rope);
-  return ATT_OK;
+  return visit_all(config, copy, (void *)load);
 }
 
 att_status att_weights_load(att_model_weights *out, att_weights_summary *summary,
@@ -240,26 +283,32 @@ void att_weights_set(att_model_weights *weights, const att_config *config,
 
 typedef struct releasing {
   att_model_weights *weights;
+  const att_config *config;
   const att_runtime *runtime;
 } releasing;
 
 static att_status release(const weight *w, void *context) {
   releasing *with = context;
   void *target = place(with->weights, w);
-  if (att_slots[w->slot].kind == ATT_KIND_MATRIX)
-    att_packed_release(target, with->runtime);
-  else
-    att_release(with->runtime, *(float **)target, w->rows * w->columns, sizeof(float));
+  int64_t pieces = pieces_of(with->config, w->slot);
+  att_packed *experts;
+  switch (att_slots[w->slot].kind) {
+  case ATT_KIND_MATRIX: att_packed_release(target, with->runtime); break;
+  case ATT_KIND_EXPERTS:
+    experts = *(att_packed **)target;
+    for (int64_t e = 0; experts && e < pieces; e++) att_packed_release(&experts[e], with->runtime);
+    att_release(with->runtime, experts, pieces, sizeof *experts);
+    break;
+  default: att_release(with->runtime, *(float **)target, w->rows * w->columns, sizeof(float));
+  }
   return ATT_OK;
 }
 
 void att_weights_release(att_model_weights *weights, const att_config *config,
                          const att_runtime *runtime) {
   if (!weights->layer) return;
-  releasing with = {weights, runtime};
+  releasing with = {weights, config, runtime};
   visit_all(config, release, &with);
-  bool computed = config->position == ATT_POSITION_ROPE && config->rope.scaling != ATT_ROPE_TABLE;
-  if (computed) att_release(runtime, weights->rope_divisors, config->rope.pairs, sizeof(float));
   att_release(runtime, weights->layer, config->layers + config->encoder_layers,
               sizeof *weights->layer);
   *weights = (att_model_weights){0};

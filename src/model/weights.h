@@ -11,15 +11,19 @@
 #include "nn/cross_attention.h"
 #include "nn/distance.h"
 #include "nn/embedding.h"
+#include "nn/experts.h"
 #include "nn/self_attention.h"
 
 typedef struct att_layer_weights {
-  att_norm norm1;
+  att_norm norm1; /* of attention's input, of its output; kind NONE: not normed */
+  att_norm post1;
   att_self_attention attention;
   att_norm cross_norm;
   att_cross_attention cross; /* of a decoder with an encoder */
   att_norm norm2;
+  att_norm post2;
   att_ffn ffn;
+  att_experts experts; /* instead of the one network */
 } att_layer_weights;
 
 typedef struct att_model_weights {
@@ -28,7 +32,8 @@ typedef struct att_model_weights {
   att_embedding types;     /* [Y,C] if there are token types */
   att_norm embed_norm;
   att_distance distance; /* of relative positions */
-  float *rope_divisors;  /* [R] if rotary */
+  float *rope_divisors;  /* [R] where the checkpoint brings them; for longrope */
+  float *rope_short, *rope_long;
   int64_t layers;
   att_layer_weights *layer;   /* [layers] */
   att_layer_weights *encoder; /* [encoder_layers], behind those in the same memory */
@@ -47,7 +52,12 @@ typedef enum att_slot {
   ATT_SLOT_COUNT
 } att_slot;
 
-typedef enum att_slot_kind { ATT_KIND_VECTOR, ATT_KIND_TABLE, ATT_KIND_MATRIX } att_slot_kind;
+typedef enum att_slot_kind {
+  ATT_KIND_VECTOR,
+  ATT_KIND_TABLE,
+  ATT_KIND_MATRIX,
+  ATT_KIND_EXPERTS
+} att_slot_kind;
 
 /* The model, or a layer of a stack. */
 typedef enum att_owner { ATT_OWNER_MODEL, ATT_OWNER_LAYER, ATT_OWNER_ENCODER } att_owner;
@@ -56,7 +66,7 @@ typedef enum att_owner { ATT_OWNER_MODEL, ATT_OWNER_LAYER, ATT_OWNER_ENCODER } a
 typedef struct att_slot_info {
   const char *name;
   att_owner owner;
-  size_t offset; /* of the float pointer or att_packed, in its owner */
+  size_t offset; /* of the float pointer, att_packed or pointer to such, in its owner */
   att_slot_kind kind;
   att_size rows, columns;
   unsigned parts;

@@ -26,6 +26,7 @@ void att_run_activation(const att_kernels *kernels, att_activation activation, c
                         float *y, int64_t n) {
   switch (activation) {
   case ATT_SILU: break; /* has a kernel with its gate */
+  case ATT_SWIGLU_CLAMPED: break; /* of experts only */
   case ATT_GELU: kernels->gelu_erf(y, x, n); break;
   case ATT_GELU_TANH: kernels->gelu_tanh(y, x, n); break;
   case ATT_RELU: relu(y, x, n); break;
@@ -49,8 +50,9 @@ static void activate(void *context, int64_t begin, int64_t end, int worker) {
 bool att_ffn_is_supported(att_ffn_kind kind, att_activation activation) {
   switch (kind) {
   case ATT_FFN_NONE: return true;
-  case ATT_FFN_GATED: return true;
-  case ATT_FFN_PLAIN: return activation != ATT_SILU;
+  case ATT_FFN_GATED: return activation != ATT_SWIGLU_CLAMPED;
+  case ATT_FFN_PLAIN: return activation != ATT_SILU && activation != ATT_SWIGLU_CLAMPED;
+  case ATT_FFN_EXPERTS: return activation == ATT_SWIGLU_CLAMPED;
   }
   return false;
 }

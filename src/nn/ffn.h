@@ -8,9 +8,20 @@
 #include "nn/linear.h"
 #include "nn/tap.h"
 
-typedef enum att_ffn_kind { ATT_FFN_NONE, ATT_FFN_PLAIN, ATT_FFN_GATED } att_ffn_kind;
+typedef enum att_ffn_kind {
+  ATT_FFN_NONE,
+  ATT_FFN_PLAIN,
+  ATT_FFN_GATED,
+  ATT_FFN_EXPERTS /* several gated ones, of which each token takes some (experts.h) */
+} att_ffn_kind;
 
-typedef enum att_activation { ATT_SILU, ATT_GELU, ATT_GELU_TANH, ATT_RELU } att_activation;
+typedef enum att_activation {
+  ATT_SILU,
+  ATT_GELU,
+  ATT_GELU_TANH,
+  ATT_RELU,
+  ATT_SWIGLU_CLAMPED /* (up + 1) * gate * sigmoid(1.702 gate), both clamped; of experts */
+} att_activation;
 
 typedef struct att_ffn {
   att_ffn_kind kind;

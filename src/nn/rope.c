@@ -48,12 +48,30 @@ double att_rope_yarn_magnitude(double factor) {
   return factor > 1 ? 0.1 * att_log64(factor) + 1 : 1;
 }
 
+double att_rope_long_magnitude(double factor, double original) {
+  if (!(factor > 1)) return 1;
+  return (double)(float)sqrt(1 + att_log64(factor) / att_log64(original));
+}
+
+att_rope att_rope_at_length(const att_rope *rope, int64_t context) {
+  att_rope fixed = *rope;
+  if (rope->scaling != ATT_ROPE_DYNAMIC) return fixed;
+  fixed.scaling = ATT_ROPE_PLAIN;
+  double growth = rope->factor * (double)context / rope->original - (rope->factor - 1);
+  double dim = 2 * (double)rope->pairs;
+  if ((double)context > rope->original && rope->pairs > 1)
+    fixed.theta = rope->theta * att_pow64(growth, dim / (dim - 2));
+  return fixed;
+}
+
 void att_rope_divisors(float *out, const att_rope *rope) {
   for (int64_t i = 0; i < rope->pairs; i++) {
     double divisor = 1;
     switch (rope->scaling) {
     case ATT_ROPE_PLAIN:
-    case ATT_ROPE_TABLE: break;
+    case ATT_ROPE_TABLE:
+    case ATT_ROPE_LONGROPE:
+    case ATT_ROPE_DYNAMIC: break;
     case ATT_ROPE_LINEAR: divisor = rope->factor; break;
     case ATT_ROPE_LLAMA3: divisor = llama3_divisor(rope, i); break;
     case ATT_ROPE_YARN: divisor = yarn_divisor(rope, i); break;

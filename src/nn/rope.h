@@ -3,8 +3,10 @@
  *   angle(p, i) = p * theta^(-i / pairs) / divisor(i)
  *
  * so that q . k depends on positions only through their difference. Scaled
- * variants for longer contexts (linear, llama3, yarn) differ in the divisors,
- * yarn also in a factor on the turned vectors.
+ * variants for longer contexts (linear, llama3, yarn, longrope) differ in the
+ * divisors, yarn and longrope also in a factor on the turned vectors. What a
+ * variant makes of the length of a text is fixed by the length that a session is
+ * made for: keys once turned stay as they are, however the text is read.
  *
  * Angles, sines and cosines are float64 and rounded once. Divisors are float32
  * because that is how files that store them do: a checkpoint gives the same
@@ -17,11 +19,13 @@
 #include "base/runtime.h"
 
 typedef enum att_rope_scaling {
-  ATT_ROPE_PLAIN,  /* divisor 1 */
-  ATT_ROPE_LINEAR, /* divisor = factor */
-  ATT_ROPE_LLAMA3, /* long waves divided by factor, short ones kept, a blend between */
-  ATT_ROPE_YARN,   /* the same idea with the border counted in turns */
-  ATT_ROPE_TABLE   /* the checkpoint brings the divisors */
+  ATT_ROPE_PLAIN,    /* divisor 1 */
+  ATT_ROPE_LINEAR,   /* divisor = factor */
+  ATT_ROPE_LLAMA3,   /* long waves divided by factor, short ones kept, a blend between */
+  ATT_ROPE_YARN,     /* the same idea with the border counted in turns */
+  ATT_ROPE_TABLE,    /* the checkpoint brings the divisors */
+  ATT_ROPE_LONGROPE, /* it brings two tables, one for longer contexts than the original */
+  ATT_ROPE_DYNAMIC   /* theta grows with the context beyond the original */
 } att_rope_scaling;
 
 typedef struct att_rope {
@@ -33,11 +37,18 @@ typedef struct att_rope {
   double low, high;            /* llama3: original/high … original/low is the blend */
   double beta_fast, beta_slow; /* yarn: turns over the original context */
   bool truncate;               /* yarn: the border falls on whole pairs */
-  double magnitude;            /* factor on cosine and sine; 1 unless yarn */
+  double magnitude;            /* factor on cosine and sine; 1 unless yarn or longrope */
 } att_rope;
 
-/* out [pairs] by the settings; all 1 for ATT_ROPE_TABLE. */
+/* out [pairs] by the settings; all 1 where the checkpoint brings them. */
 void att_rope_divisors(float *out, const att_rope *rope);
+
+/* The rotation of a context of that length: plain, if it was dynamic. */
+att_rope att_rope_at_length(const att_rope *rope, int64_t context);
+
+/* longrope's usual magnitude, sqrt(1 + ln(factor) / ln(original)), 1 for factors
+ * up to 1, in f32 as files keep it. */
+double att_rope_long_magnitude(double factor, double original);
 
 /* yarn's usual magnitude, 0.1 ln(factor) + 1. */
 double att_rope_yarn_magnitude(double factor);

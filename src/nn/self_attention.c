@@ -6,13 +6,17 @@ att_view att_heads_view(float *x, int64_t rows, int64_t heads, int64_t dim) {
   return att_view_transpose(view, 1, 2);
 }
 
-/* The rows see what the cache holds up to themselves. */
-static void over_cache(att_sdpa_args *out, const att_attention_pass *pass) {
+/* The rows see what the cache holds up to themselves, or the last of it. */
+static void over_cache(att_sdpa_args *out, const att_self_attention *layer,
+                       const att_attention_pass *pass) {
   out->cache = pass->cache;
   out->cache_layer = pass->layer;
   out->mask.align = ATT_ALIGN_OFFSETS;
   out->mask.offsets = &pass->position;
   out->mask.rules[out->mask.n_rules++] = (att_mask_rule){.kind = ATT_MASK_CAUSAL};
+  if (!layer->window) return;
+  out->mask.rules[out->mask.n_rules++] =
+      (att_mask_rule){.kind = ATT_MASK_WINDOW, .left = layer->window - 1};
 }
 
 /* The rows of a text see each other. */
@@ -32,8 +36,10 @@ void att_self_attention_args(att_sdpa_args *out, const att_self_attention *layer
   out->scale = layer->scale;
   out->block = pass->block;
   out->span = pass->span;
+  out->softcap = layer->softcap;
+  if (layer->sinks) out->sinks = att_view_of(layer->sinks, ATT_F32, 1, &layer->heads);
   if (pass->cache)
-    over_cache(out, pass);
+    over_cache(out, layer, pass);
   else
     over_texts(out, layer, pass);
   if (pass->distance)
@@ -41,13 +47,21 @@ void att_self_attention_args(att_sdpa_args *out, const att_self_attention *layer
                                   pass->cache ? pass->distance->length : pass->rows);
 }
 
-/* q, k and v of the pass, shown to the tap. */
+static void norm_heads(const att_attention_pass *pass, const att_norm *norm, float *x,
+                       int64_t width) {
+  if (norm->kind == ATT_NORM_NONE) return;
+  att_norm_forward(pass->runtime, norm, x, pass->rows * width / norm->width, x);
+}
+
+/* q, k and v of the pass, q and k normed, shown to the tap. */
 static void project(const att_self_attention *layer, const att_attention_pass *pass,
                     const float *x) {
   int64_t rows = pass->rows, d = layer->head_dim;
   att_linear_forward(pass->runtime, &layer->q, x, rows, pass->q);
   att_linear_forward(pass->runtime, &layer->k, x, rows, pass->k);
   att_linear_forward(pass->runtime, &layer->v, x, rows, pass->v);
+  norm_heads(pass, &layer->q_norm, pass->q, layer->heads * d);
+  norm_heads(pass, &layer->k_norm, pass->k, layer->kv_heads * d);
   att_tap_heads(pass->tap, ATT_SITE_Q, pass->layer, pass->q, rows, layer->heads, d);
   att_tap_heads(pass->tap, ATT_SITE_K, pass->layer, pass->k, rows, layer->kv_heads, d);
   att_tap_heads(pass->tap, ATT_SITE_V, pass->layer, pass->v, rows, layer->kv_heads, d);
@@ -55,9 +69,10 @@ static void project(const att_self_attention *layer, const att_attention_pass *p
 
 static void turn(const att_self_attention *layer, const att_attention_pass *pass) {
   int64_t rows = pass->rows, d = layer->head_dim;
-  if (pass->rope) {
-    att_rope_forward(pass->runtime, pass->rope, pass->q, rows, layer->heads, d, pass->position);
-    att_rope_forward(pass->runtime, pass->rope, pass->k, rows, layer->kv_heads, d, pass->position);
+  if (layer->rope != ATT_NO_ROPE) {
+    const att_rope_table *rope = &pass->ropes[layer->rope];
+    att_rope_forward(pass->runtime, rope, pass->q, rows, layer->heads, d, pass->position);
+    att_rope_forward(pass->runtime, rope, pass->k, rows, layer->kv_heads, d, pass->position);
   }
   att_tap_heads(pass->tap, ATT_SITE_ROT_Q, pass->layer, pass->q, rows, layer->heads, d);
   att_tap_heads(pass->tap, ATT_SITE_ROT_K, pass->layer, pass->k, rows, layer->kv_heads, d);

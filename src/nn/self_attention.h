@@ -1,8 +1,9 @@
 /* Multi-head self-attention, with a cache or over the rows of the pass alone.
  *
  *   q = x Wq + bq, k = x Wk + bk, v = x Wv + bv      a head is D numbers of a row
- *   q, k turned by position where the model has rotary positions
- *   k, v appended to the cache; z_h = softmax(scale q_h K^T + bias) V, causal
+ *   q, k normed, if they are; turned by position, if the layer turns
+ *   k, v appended to the cache; z_h = softmax(cap(scale q_h K^T) + bias) V, causal,
+ *   the last `window` keys at most, with a sink in the denominator if there is one
  *   y = z Wo + bo
  *
  * Without a cache every row sees every row of its text: an encoder. Texts of a
@@ -16,14 +17,21 @@
 #include "attend/sdpa.h"
 #include "nn/distance.h"
 #include "nn/linear.h"
+#include "nn/norm.h"
 #include "nn/rope.h"
 #include "nn/tap.h"
 
 typedef struct att_self_attention {
   att_linear q, k, v, o; /* [H D, C], [G D, C], [G D, C], [C, H D] */
   int64_t heads, kv_heads, head_dim;
-  double scale;
+  att_norm q_norm, k_norm; /* of width D (a head) or of all heads; kind NONE: not normed */
+  int rope;                /* which of the pass's rotations; ATT_NO_ROPE */
+  int64_t window;          /* keys a query sees, its own included; 0: all before it */
+  double scale, softcap;
+  float *sinks; /* [H] or NULL */
 } att_self_attention;
+
+#define ATT_NO_ROPE (-1)
 
 /* What a decoder looks at across: keys and values of an encoder's rows. */
 typedef struct att_memory {
@@ -35,9 +43,9 @@ typedef struct att_memory {
 /* What a pass of `rows` tokens lends to a layer. */
 typedef struct att_attention_pass {
   const att_runtime *runtime;
-  const att_rope_table *rope; /* NULL: positions come from elsewhere */
-  att_cache *cache;           /* NULL: an encoder, of these texts: */
-  const int32_t *text_begin;  /* [n_texts+1] rows where they begin, and the end */
+  const att_rope_table *ropes; /* the session's rotations */
+  att_cache *cache;            /* NULL: an encoder, of these texts: */
+  const int32_t *text_begin;   /* [n_texts+1] rows where they begin, and the end */
   int64_t n_texts;
   const att_distance_rows *distance; /* bias by distance, or NULL */
   const att_memory *memory;          /* for cross attention, or NULL */

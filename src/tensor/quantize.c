@@ -1,4 +1,4 @@
-/* q8_0 and back. The quantiser multiplies by the reciprocal of the unrounded d,
+/* Numbers to blocks. The quantiser multiplies by the reciprocal of the unrounded d,
  * as the files in the world were made: dividing by the stored, rounded d gives
  * other integers now and then. */
 #include "tensor/quantize.h"
@@ -7,50 +7,46 @@
 #include <string.h>
 
 #include "base/dtype.h"
-#include "tensor/shape.h"
+
+/* The first number of largest size. */
+static float extreme(const float *x) {
+  float most = 0, found = 0;
+  for (int i = 0; i < ATT_BLOCK_32; i++) {
+    if (!(most < fabsf(x[i]))) continue;
+    most = fabsf(x[i]);
+    found = x[i];
+  }
+  return found;
+}
+
+static void put_half(unsigned char *block, float d) {
+  uint16_t half = att_f32_to_f16(d);
+  memcpy(block, &half, sizeof half);
+}
 
 void att_q8_0_from_f32(void *blocks, const float *x, int64_t n) {
   unsigned char *block = blocks;
-  for (int64_t b = 0; b < n; b += ATT_Q8_0_BLOCK, block += ATT_Q8_0_BYTES) {
-    float most = 0;
-    for (int i = 0; i < ATT_Q8_0_BLOCK; i++) {
-      float size = fabsf(x[b + i]);
-      if (most < size) most = size;
-    }
-    float d = most / 127, inverse = d != 0 ? 1 / d : 0;
-    uint16_t half = att_f32_to_f16(d);
-    memcpy(block, &half, sizeof half);
-    for (int i = 0; i < ATT_Q8_0_BLOCK; i++)
+  for (int64_t b = 0; b < n; b += ATT_BLOCK_32, block += ATT_Q8_0_BYTES) {
+    float d = fabsf(extreme(x + b)) / 127, inverse = d != 0 ? 1 / d : 0;
+    put_half(block, d);
+    for (int i = 0; i < ATT_BLOCK_32; i++)
       block[2 + i] = (unsigned char)(int8_t)roundf(x[b + i] * inverse);
   }
 }
 
-void att_q8_0_to_f32(float *out, const void *blocks, int64_t n) {
-  const unsigned char *block = blocks;
-  for (int64_t b = 0; b < n; b += ATT_Q8_0_BLOCK, block += ATT_Q8_0_BYTES) {
-    uint16_t half;
-    memcpy(&half, block, sizeof half);
-    float d = att_f16_to_f32(half);
-    for (int i = 0; i < ATT_Q8_0_BLOCK; i++) out[b + i] = d * (float)(int8_t)block[2 + i];
-  }
+/* x / d + 8, rounded, in 4 bits. */
+static unsigned nibble(float x, float inverse) {
+  int q = (int)(x * inverse + 8.5f);
+  return q > 15 ? 15 : (unsigned)q;
 }
 
-att_status att_dequantize(float *out, const att_view *source) {
-  ATT_TRY(att_view_check(source, "source", ATT_ANY_NDIM));
-  if (source->dtype != ATT_Q8_0)
-    return att_fail(ATT_BAD_DTYPE, "cannot dequantise %s", att_dtype_name(source->dtype));
-  int last = source->ndim - 1;
-  int64_t columns = source->shape[last], count = att_view_count(source);
-  int64_t index[ATT_MAX_NDIM] = {0}, offset = 0; /* in elements */
-  for (int64_t done = 0; done < count; done += columns) {
-    const char *row = (const char *)source->data + offset / ATT_Q8_0_BLOCK * ATT_Q8_0_BYTES;
-    att_q8_0_to_f32(out + done, row, columns);
-    for (int d = last - 1; d >= 0; d--) { /* an odometer over the rows */
-      offset += source->stride[d];
-      if (++index[d] < source->shape[d]) break;
-      offset -= source->stride[d] * index[d];
-      index[d] = 0;
-    }
+void att_q4_0_from_f32(void *blocks, const float *x, int64_t n) {
+  unsigned char *block = blocks;
+  for (int64_t b = 0; b < n; b += ATT_BLOCK_32, block += ATT_Q4_0_BYTES) {
+    float d = extreme(x + b) / -8, inverse = d != 0 ? 1 / d : 0;
+    put_half(block, d);
+    for (int i = 0; i < ATT_BLOCK_32 / 2; i++)
+      block[2 + i] = (unsigned char)(nibble(x[b + i], inverse) |
+                                     nibble(x[b + i + ATT_BLOCK_32 / 2], inverse) << 4);
   }
-  return ATT_OK;
 }

@@ -101,11 +101,11 @@ static int32_t *wanted_ids(golden_case *c, const att_json_node *row, const char 
 
 static void run_greedy(golden_case *c, const att_json_node *row, const char *model) {
   golden_timeline timeline;
-  if (!golden_timeline_open(&timeline, c->g, model, false)) return;
   int64_t n_prompt = 0, n_want = 0;
   bool close_call;
   int32_t *prompt = golden_ids(c, row, "prompt_ids", &n_prompt);
   int32_t *want = wanted_ids(c, row, model, &n_want, &close_call);
+  if (!golden_timeline_open(&timeline, c->g, model, false, n_want)) return;
   taken got;
   if (!prompt || !want)
     golden_skip(c->g, "no greedy ids for this type of weights");
@@ -172,7 +172,7 @@ static void run_text(golden_case *c, const att_json_node *row, const char *model
     golden_skip(c->g, "unsupported: tokenizer.json");
     return;
   }
-  if (!golden_timeline_open(&timeline, c->g, model, true)) return;
+  if (!golden_timeline_open(&timeline, c->g, model, true, 0)) return;
   const att_tokenizer *tokenizer = att_model_tokenizer(timeline.model);
   if (tokenizer) {
     expect_prompt(c, row, tokenizer);
@@ -207,7 +207,7 @@ void golden_greedy(golden_case *c) { golden_each_line(c, greedy_row); }
 
 static void run_sorted(golden_case *c, const att_json_node *row, const char *model) {
   golden_timeline timeline;
-  if (!golden_timeline_open(&timeline, c->g, model, false)) return;
+  if (!golden_timeline_open(&timeline, c->g, model, false, 0)) return;
   int64_t n_in = 0, n_out = 0;
   int32_t *in = golden_ids(c, row, "input", &n_in), *out = golden_ids(c, row, "output", &n_out);
   taken got;
@@ -233,7 +233,7 @@ static void run_next(golden_case *c, const att_json_node *row, const char *model
     golden_skip(c->g, "next_token without input_ids or float64_top");
     return;
   }
-  if (!golden_timeline_open(&timeline, c->g, model, false)) return;
+  if (!golden_timeline_open(&timeline, c->g, model, false, n)) return;
   int64_t vocab = att_model_describe(timeline.model)->vocab;
   att_view logits = golden_new(c, ATT_F32, 2, (int64_t[]){n, vocab});
   if (golden_feed(c->g, timeline.session, ids, n, logits)) {

@@ -78,7 +78,7 @@ static void expect_partial(golden_case *c, const att_capture *capture, const cha
 
 static void run(golden_case *c, const char *model, int64_t row) {
   golden_timeline timeline;
-  if (!golden_timeline_open(&timeline, c->g, model, false)) return;
+  if (!golden_timeline_open(&timeline, c->g, model, false, 0)) return;
   att_view idx = golden_view(c, "idx");
   int64_t n = idx.shape[1], *wide = golden_integers(c, "idx");
   int32_t *ids = golden_alloc(c, n, sizeof *ids);

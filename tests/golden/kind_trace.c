@@ -26,6 +26,8 @@ static const struct trace_row {
     {"weights", "attn.hook_pattern", false, WEIGHTS},
     {"head_out", "attn.hook_z", true, HIDDEN},
     {"attn_out", "hook_attn_out", false, HIDDEN},
+    {"sink", "attn.hook_sink", true, WEIGHTS},
+    {"router_logits", "mlp.hook_router_logits", false, HIDDEN},
     {"mid", "hook_resid_mid", false, HIDDEN},
     {"mlp_out", "hook_mlp_out", false, HIDDEN},
     {"out", "hook_resid_post", false, HIDDEN},
@@ -93,13 +95,16 @@ bool golden_site_get(golden_trace_site *out, golden_case *c, const att_capture *
   return true;
 }
 
-/* `folded`: the queries of block i have the factor 1/(i+1) of the scores. */
-static void expect_site(golden_case *c, const att_capture *capture, const char *name, bool folded) {
+/* `folded`: what the queries of a block have from the scale of its scores. */
+static void expect_site(golden_case *c, const att_capture *capture, const char *name,
+                        const golden_folding *folded) {
   golden_trace_site site;
   if (!golden_site_get(&site, c, capture, name)) return;
   size_t end = strlen(name);
-  if (folded && end > 2 && strcmp(name + end - 2, ".q") == 0)
-    site.got = golden_times(c, site.got, strtof(name + strlen("block."), NULL) + 1);
+  if (end > 2 && strcmp(name + end - 2, ".q") == 0) {
+    float block = strtof(name + strlen("block."), NULL);
+    site.got = golden_times(c, site.got, folded->by_layer ? block + 1 : folded->factor);
+  }
   golden_expect(c, name, site.got, golden_view(c, name), site.tolerance);
   if (site.zeros) golden_expect_zeros(c, name, site.got, golden_view(c, name));
 }
@@ -122,7 +127,7 @@ int32_t *golden_trace_ids(golden_case *c, const char *name, int64_t *n) {
 }
 
 static void compare(golden_case *c, const golden_timeline *timeline, att_capture *capture,
-                    bool folded) {
+                    const golden_folding *folded) {
   int64_t n = 0;
   int32_t *ids = golden_trace_ids(c, "input_ids", &n);
   if (!ids) return;
@@ -140,8 +145,9 @@ static void compare(golden_case *c, const golden_timeline *timeline, att_capture
 /* By the way that the model reads. */
 static void compare_any(golden_case *c, const golden_timeline *timeline, att_capture *capture,
                         const char *model) {
+  golden_folding folded = golden_folding_of(c->g, model);
   switch (att_model_describe(timeline->model)->kind) {
-  case ATT_MODEL_DECODER: compare(c, timeline, capture, golden_scale_is_folded(c->g, model)); break;
+  case ATT_MODEL_DECODER: compare(c, timeline, capture, &folded); break;
   case ATT_MODEL_ENCODER: golden_trace_encoder(c, timeline, capture, model); break;
   case ATT_MODEL_ENCODER_DECODER: golden_trace_two(c, timeline, capture, model); break;
   }
@@ -150,7 +156,9 @@ static void compare_any(golden_case *c, const golden_timeline *timeline, att_cap
 static void run(golden_case *c, const char *model) {
   if (!golden_begin(c->g, c->path, golden_model_label(model))) return;
   golden_timeline timeline;
-  if (golden_timeline_open(&timeline, c->g, model, false)) {
+  att_view ids = golden_view(c, "input_ids");
+  int64_t n = ids.data ? att_view_count(&ids) : 0;
+  if (golden_timeline_open(&timeline, c->g, model, false, n)) {
     att_capture *capture = NULL;
     if (golden_ok(c->g, att_capture_create(&capture, timeline.session, "*", 0, 0), "capture"))
       compare_any(c, &timeline, capture, model);
@@ -184,7 +192,7 @@ static void run_dequant(golden_case *c, const char *tensor, const char *model) {
   golden_timeline timeline;
   if (att_archive_open(&trace.archive, c->g->runtime, path) != ATT_OK) {
     golden_skip(c->g, "trace file of a dequant_logits tensor is absent");
-  } else if (golden_timeline_open(&timeline, c->g, model, false)) {
+  } else if (golden_timeline_open(&timeline, c->g, model, false, 0)) {
     int64_t n = 0, vocab = att_model_describe(timeline.model)->vocab;
     int32_t *ids = golden_trace_ids(&trace, "input_ids", &n);
     att_view logits = golden_new(c, ATT_F32, 2, (int64_t[]){n, vocab});

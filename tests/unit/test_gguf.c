@@ -270,7 +270,7 @@ static void q8_0_rounds_halves_to_even(void **state) {
   memcpy(&half, block, 2);
   assert_true(att_f16_to_f32(half) == 2);
   assert_memory_equal(block + 2, want, sizeof want);
-  att_q8_0_to_f32(back, block, 32);
+  att_blocks_to_f32(back, ATT_Q8_0, block, 32);
   for (int i = 0; i < 7; i++) assert_true(back[i] == 2.0f * want[i]);
   memset(x, 0, sizeof x);
   att_q8_0_from_f32(block, x, 32);
@@ -287,7 +287,7 @@ static void dequantising_follows_other_strides(void **state) {
   view = att_view_transpose(view, 0, 1);
   assert_ok(att_dequantize(got, &view));
   float rows[4][32];
-  att_q8_0_to_f32(rows[0], blocks, 128);
+  att_blocks_to_f32(rows[0], ATT_Q8_0, blocks, 128);
   static const int order[] = {0, 2, 1, 3};
   for (int r = 0; r < 4; r++) assert_memory_equal(got + 32 * r, rows[order[r]], sizeof rows[0]);
   view = att_view_of(x, ATT_F32, 2, (int64_t[]){4, 64});
