@@ -1,13 +1,70 @@
-/* cmd_info.c — attend info: what a model is, or what this machine offers. */
+/* cmd_info.c — attend info: what a file is, without loading its weights, or what
+ * this machine offers. */
+#include "attend/describe.h"
+
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "cli.h"
 #include "json_out.h"
-#include "subject.h"
+#include "options.h"
 #include "table.h"
+#include "textshow.h"
 
-static subject what;
+enum { MOST_TYPES = 64 };
 
-static const option options[] = {SUBJECT_MODEL_OPTIONS(what), {0}};
+static const char *model_path;
+static int64_t context;
+static bool list_tensors;
+
+static const option options[] = {
+    {"model", 'm', OPTION_TEXT, &model_path, "MODEL", 0, 0,
+     "Hugging Face directory, .gguf, llama2.c .bin, .safetensors or .npy; default: the built-in "
+     "model"},
+    {"context", 'c', OPTION_INT, &context, "N", 1, INT32_MAX,
+     "positions to reckon the memory of a session for; default: the model's limit"},
+    {"tensors", 0, OPTION_FLAG, &list_tensors, NULL, 0, 0, "list every stored tensor"},
+    {0}};
+
+/* ---- how much there is of each element type ---- */
+
+typedef struct type_count {
+  const char *type;
+  int64_t tensors, numbers, bytes;
+} type_count;
+
+typedef struct histogram {
+  int n;
+  type_count types[MOST_TYPES];
+  int64_t tensors, numbers, bytes;
+} histogram;
+
+static type_count *count_of(histogram *h, const char *type) {
+  for (int i = 0; i < h->n; i++)
+    if (strcmp(h->types[i].type, type) == 0) return &h->types[i];
+  if (h->n == MOST_TYPES) return &h->types[MOST_TYPES - 1];
+  h->types[h->n] = (type_count){.type = type};
+  return &h->types[h->n++];
+}
+
+static histogram count_types(const att_description *d) {
+  histogram h = {0};
+  att_stored_tensor t;
+  int64_t n = att_description_tensor_count(d);
+  for (int64_t i = 0; i < n && att_description_tensor(&t, d, i); i++) {
+    type_count *type = count_of(&h, t.type);
+    type->tensors++;
+    type->numbers += t.numbers;
+    type->bytes += t.bytes;
+    h.tensors++;
+    h.numbers += t.numbers;
+    h.bytes += t.bytes;
+  }
+  return h;
+}
+
+/* ---- text ---- */
 
 static void row_text(table *rows, const char *name, const char *value) {
   table_head(rows, name);
@@ -19,16 +76,10 @@ static void row_int(table *rows, const char *name, int64_t value) {
   table_put(rows, INK_OFF, "%lld", (long long)value);
 }
 
-static void print_text(const cli *c, const att_model_info *i) {
-  table *rows = table_new(&c->term, "ll");
-  char cpu[96];
-  att_cpu_name(cpu, sizeof cpu);
-  row_text(rows, "model", i->name);
-  row_text(rows, "family", i->family);
-  row_text(rows, "format", i->format);
-  row_text(rows, "weights", i->dtype);
+static void put_model(table *rows, const att_description *d, const att_model_info *i) {
+  const att_tokenizer *tokenizer = att_description_tokenizer(d);
   table_head(rows, "");
-  table_put(rows, INK_OFF, "%lld numbers, %.4g MB%s", (long long)i->parameters,
+  table_put(rows, INK_OFF, "%lld numbers, %.4g MB in memory%s", (long long)i->parameters,
             (double)i->weight_bytes / 1e6, i->tied_output ? ", output tied to the embedding" : "");
   row_int(rows, "layers", i->layers);
   table_head(rows, "heads");
@@ -38,36 +89,132 @@ static void print_text(const cli *c, const att_model_info *i) {
   row_int(rows, "feed-forward", i->ffn_width);
   row_int(rows, "vocabulary", i->vocab);
   row_int(rows, "context", i->context);
-  row_text(rows, "tokenizer", what.tokenizer ? att_tokenizer_kind(what.tokenizer) : "none");
-  row_text(rows, "processor", cpu);
-  table_head(rows, "kernels");
-  table_put(rows, INK_OFF, "%s, class %s, %d threads", att_runtime_target(what.runtime),
-            att_runtime_class(what.runtime), att_runtime_threads(what.runtime));
+  table_head(rows, "tokenizer");
+  if (tokenizer)
+    table_put(rows, INK_OFF, "%s, %lld tokens", att_tokenizer_kind(tokenizer),
+              (long long)att_tokenizer_size(tokenizer));
+  else
+    table_put(rows, INK_OFF, "none");
+  if (i->kind == ATT_MODEL_ENCODER) return;
+  int64_t positions = context ? context : i->context;
+  double cache = (double)att_description_cache_bytes(d, positions, ATT_F32);
+  table_head(rows, "memory");
+  table_put(rows, INK_OFF, "%.4g MB at %lld positions", ((double)i->weight_bytes + cache) / 1e6,
+            (long long)positions);
+  table_head(rows, "");
+  table_put(rows, INK_OFF, "%.4g MB of it keys and values", cache / 1e6);
+}
+
+static void put_types(table *rows, const histogram *h) {
+  for (int i = 0; i < h->n; i++) {
+    const type_count *t = &h->types[i];
+    table_head(rows, i ? "" : "stored");
+    table_put(rows, INK_OFF, "%s: %lld tensors, %lld numbers, %.4g MB", t->type,
+              (long long)t->tensors, (long long)t->numbers, (double)t->bytes / 1e6);
+  }
+}
+
+static void put_tensors(const cli *c, const att_description *d) {
+  table *rows = table_new(&c->term, "lll");
+  att_stored_tensor t;
+  int64_t n = att_description_tensor_count(d);
+  for (int64_t i = 0; i < n && att_description_tensor(&t, d, i); i++) {
+    char shape[160] = "[";
+    for (int k = 0; k < t.ndim; k++)
+      snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%lld", k ? "," : "",
+               (long long)t.shape[k]);
+    table_head(rows, t.name);
+    table_put(rows, INK_OFF, "%s", t.type);
+    table_put(rows, INK_OFF, "%s]", shape);
+  }
   table_print(rows, 0);
 }
 
-static void print_json(const att_model_info *i) {
+static void print_text(const cli *c, const att_runtime *runtime, const att_description *d) {
+  const att_model_info *info = att_description_model(d);
+  const char *family = att_description_family(d);
+  histogram types = count_types(d);
+  table *rows = table_new(&c->term, "ll");
+  char cpu[96];
+  att_cpu_name(cpu, sizeof cpu);
+  row_text(rows, "model", info ? info->name : model_path);
+  row_text(rows, "family", family ? family : "none named");
+  row_text(rows, "format", att_description_format(d));
+  put_types(rows, &types);
+  if (info) put_model(rows, d, info);
+  row_text(rows, "processor", cpu);
+  table_head(rows, "kernels");
+  table_put(rows, INK_OFF, "%s, class %s, %d threads", att_runtime_target(runtime),
+            att_runtime_class(runtime), att_runtime_threads(runtime));
+  table_print(rows, 0);
+  if (att_description_refusal(d))
+    text_put(&c->term, "It would be refused: %s\n", att_description_refusal(d));
+  if (list_tensors) put_tensors(c, d);
+}
+
+/* ---- JSON ---- */
+
+static void json_model(json *j, const att_description *d, const att_model_info *i) {
+  const att_tokenizer *tokenizer = att_description_tokenizer(d);
+  int64_t positions = context ? context : i->context;
+  json_string(j, "dtype", i->dtype);
+  json_int(j, "parameters", i->parameters);
+  json_int(j, "weight_bytes", i->weight_bytes);
+  json_bool(j, "tied_output", i->tied_output);
+  json_int(j, "layers", i->layers);
+  json_int(j, "heads", i->heads);
+  json_int(j, "kv_heads", i->kv_heads);
+  json_int(j, "head_dim", i->head_dim);
+  json_int(j, "width", i->width);
+  json_int(j, "ffn_width", i->ffn_width);
+  json_int(j, "vocab", i->vocab);
+  json_int(j, "context", i->context);
+  json_string(j, "tokenizer", tokenizer ? att_tokenizer_kind(tokenizer) : NULL);
+  json_int(j, "cache_positions", positions);
+  json_int(j, "cache_bytes", att_description_cache_bytes(d, positions, ATT_F32));
+}
+
+static void json_stored(json *j, const att_description *d) {
+  histogram types = count_types(d);
+  json_open(j, "stored", '[');
+  for (int i = 0; i < types.n; i++) {
+    json_open(j, NULL, '{');
+    json_string(j, "type", types.types[i].type);
+    json_int(j, "tensors", types.types[i].tensors);
+    json_int(j, "numbers", types.types[i].numbers);
+    json_int(j, "bytes", types.types[i].bytes);
+    json_close(j);
+  }
+  json_close(j);
+  if (!list_tensors) return;
+  att_stored_tensor t;
+  json_open(j, "tensors", '[');
+  for (int64_t i = 0; i < types.tensors && att_description_tensor(&t, d, i); i++) {
+    json_open(j, NULL, '{');
+    json_string(j, "name", t.name);
+    json_string(j, "type", t.type);
+    json_open(j, "shape", '[');
+    for (int k = 0; k < t.ndim; k++) json_int(j, NULL, t.shape[k]);
+    json_close(j);
+    json_int(j, "bytes", t.bytes);
+    json_close(j);
+  }
+  json_close(j);
+}
+
+static void print_json(const att_runtime *runtime, const att_description *d) {
+  const att_model_info *info = att_description_model(d);
   json j = json_begin(stdout);
   json_open(&j, NULL, '{');
-  json_string(&j, "model", i->name);
-  json_string(&j, "family", i->family);
-  json_string(&j, "format", i->format);
-  json_string(&j, "dtype", i->dtype);
-  json_int(&j, "parameters", i->parameters);
-  json_int(&j, "weight_bytes", i->weight_bytes);
-  json_bool(&j, "tied_output", i->tied_output);
-  json_int(&j, "layers", i->layers);
-  json_int(&j, "heads", i->heads);
-  json_int(&j, "kv_heads", i->kv_heads);
-  json_int(&j, "head_dim", i->head_dim);
-  json_int(&j, "width", i->width);
-  json_int(&j, "ffn_width", i->ffn_width);
-  json_int(&j, "vocab", i->vocab);
-  json_int(&j, "context", i->context);
-  json_string(&j, "tokenizer", what.tokenizer ? att_tokenizer_kind(what.tokenizer) : NULL);
-  json_string(&j, "target", att_runtime_target(what.runtime));
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_int(&j, "threads", att_runtime_threads(what.runtime));
+  json_string(&j, "model", info ? info->name : model_path);
+  json_string(&j, "family", att_description_family(d));
+  json_string(&j, "format", att_description_format(d));
+  json_string(&j, "refused", att_description_refusal(d));
+  if (info) json_model(&j, d, info);
+  json_stored(&j, d);
+  json_string(&j, "target", att_runtime_target(runtime));
+  json_string(&j, "class", att_runtime_class(runtime));
+  json_int(&j, "threads", att_runtime_threads(runtime));
   json_open(&j, "targets", '[');
   for (int n = 0, usable; att_target_name(n, &usable); n++)
     if (usable) json_string(&j, NULL, att_target_name(n, NULL));
@@ -77,17 +224,20 @@ static void print_json(const att_model_info *i) {
 }
 
 static int run(const cli *c, int n, char **operands) {
-  if (n > 0 && what.model_path) return cli_usage(c, "the model is given twice");
-  if (n > 0) what.model_path = operands[0];
-  int code = subject_open_model(&what, c);
-  if (code == CLI_OK) {
-    const att_model_info *info = att_model_describe(what.model);
-    if (c->json)
-      print_json(info);
-    else
-      print_text(c, info);
-  }
-  subject_close(&what);
+  if (n > 0 && model_path) return cli_usage(c, "the model is given twice");
+  if (n > 0) model_path = operands[0];
+  att_runtime *runtime;
+  att_description *description = NULL;
+  int code = cli_runtime(&runtime, c);
+  if (code != CLI_OK) return code;
+  if (att_describe(&description, runtime, model_path) != ATT_OK)
+    code = cli_fail_status(c);
+  else if (c->json)
+    print_json(runtime, description);
+  else
+    print_text(c, runtime, description);
+  att_description_free(description);
+  att_runtime_free(runtime);
   return code;
 }
 
@@ -95,8 +245,10 @@ const command cmd_info = {
     .operands = "[MODEL]",
     .least = 0,
     .most = 1,
-    .about = "Describes a model: family, sizes, number of weights, tokenizer; and the kernels that "
-             "would run it here. --json also lists every kernel target that this processor has.",
+    .about = "Describes a model file without loading its weights: family, sizes, how much of which "
+             "element type, tokenizer, memory at a context, and why it would be refused; and the "
+             "kernels that would run it here. --json also lists every kernel target that this "
+             "processor has.",
     .options = options,
     .run = run,
 };

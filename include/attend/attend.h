@@ -13,6 +13,7 @@
 #include "attend/capture.h"
 #include "attend/chat.h"
 #include "attend/convert.h"
+#include "attend/describe.h"
 #include "attend/dtype.h"
 #include "attend/encoder.h"
 #include "attend/generate.h"

@@ -17,7 +17,8 @@ extern "C" {
 
 typedef struct att_convert_options {
   size_t struct_size;         /* set by att_convert_options_init */
-  const char *dtype;          /* of the matrices: "f32", "f16", "bf16", "q8_0" (GGUF only);
+  const char *dtype;          /* of the matrices: "f32", "f16", "bf16", "q8_0" or "q4_0" (GGUF
+                                 only);
                                  NULL (default): as stored, q8_0 as f32 in a folder */
   const char *tokenizer_path; /* NULL: the one that belongs to the source */
   bool without_tokenizer;     /* writes none */

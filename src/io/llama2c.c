@@ -157,3 +157,19 @@ att_view att_llama2c_view(const att_llama2c *file, att_llama2c_tensor tensor, in
   if (e.layers) data += (size_t)(layer * count) * sizeof(float);
   return att_view_of((void *)data, ATT_F32, e.columns ? 2 : 1, (int64_t[]){e.rows, e.columns});
 }
+
+bool att_llama2c_is_likely(const unsigned char *head, size_t head_bytes, size_t file_bytes) {
+  static const int32_t most[FIELDS] = {1 << 20, 1 << 24, 1 << 12, 1 << 16,
+                                       1 << 16, 1 << 24, 1 << 24};
+  if (head_bytes < HEADER_V0) return false;
+  if (read_i32(head) == MAGIC_V1) return true;
+  int64_t field[FIELDS];
+  for (int i = 0; i < FIELDS; i++) {
+    int64_t value = read_i32(head + 4 * i);
+    field[i] = i == 5 && value < 0 ? -value : value; /* the vocabulary's sign says something */
+    if (field[i] < 1 || field[i] > most[i]) return false;
+  }
+  int64_t embedding = field[0] * field[5] * (int64_t)sizeof(float);
+  return field[0] % field[3] == 0 && field[3] % field[4] == 0 &&
+         (int64_t)(file_bytes / 2) >= embedding / 2;
+}

@@ -51,4 +51,9 @@ void att_llama2c_close(att_llama2c *file);
  * [n] if a vector; borrowed from the map. Absent if the file has none. */
 att_view att_llama2c_view(const att_llama2c *file, att_llama2c_tensor tensor, int64_t layer);
 
+/* Whether a file of `file_bytes` that begins with `head` can be a checkpoint: by its
+ * magic or, in the version without one, by sizes that a model can have and that the
+ * file has room for. */
+bool att_llama2c_is_likely(const unsigned char *head, size_t head_bytes, size_t file_bytes);
+
 #endif

@@ -42,8 +42,9 @@ static att_status probe_file(att_probe *out, unsigned char *head, size_t bytes, 
   ATT_TRY(att_file_map(&file, path));
   size_t n = file.bytes < bytes ? file.bytes : bytes;
   if (n) memcpy(head, file.data, n);
+  size_t size = file.bytes;
   att_file_unmap(&file);
-  *out = (att_probe){.path = path, .head = head, .head_bytes = n};
+  *out = (att_probe){.path = path, .head = head, .head_bytes = n, .file_bytes = size};
   return ATT_OK;
 }
 
@@ -54,7 +55,11 @@ att_status att_checkpoint_open(att_checkpoint *out, att_runtime *runtime, const 
   ATT_TRY(refuse_known(&probe));
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
     if (formats[f]->is(&probe)) return formats[f]->open(out, runtime, path);
-  return att_fail(ATT_UNSUPPORTED, "%s is no model that attend knows", path);
+  return att_fail(
+      ATT_UNSUPPORTED,
+      "%s: unknown format; attend reads folders with config.json and safetensors, .gguf "
+      "and llama2.c .bin",
+      path);
 }
 
 att_status att_slot_read(float *out, const att_checkpoint *checkpoint, att_slot slot,

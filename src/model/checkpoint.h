@@ -51,6 +51,7 @@ typedef struct att_probe {
   bool folder;
   const unsigned char *head; /* the first bytes of a file */
   size_t head_bytes;         /* at most 64 */
+  size_t file_bytes;
 } att_probe;
 
 typedef struct att_format {

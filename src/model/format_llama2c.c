@@ -14,7 +14,13 @@ typedef struct llama2c_file {
   char *path;
 } llama2c_file;
 
-static bool is_llama2c(const att_probe *probe) { return !probe->folder; }
+/* Files of this name are told what is wrong with them; others must look like one. */
+static bool is_llama2c(const att_probe *probe) {
+  size_t n = strlen(probe->path);
+  bool named = n > 4 && !strcmp(probe->path + n - 4, ".bin");
+  return !probe->folder &&
+         (named || att_llama2c_is_likely(probe->head, probe->head_bytes, probe->file_bytes));
+}
 
 static int tensor_of(att_slot slot) {
   switch (slot) {

@@ -23,33 +23,33 @@ static att_status copy_name(char **out, const att_runtime *runtime, const char *
   return ATT_OK;
 }
 
-static void describe(att_model *model, const att_checkpoint *checkpoint,
-                     const att_weights_summary *summary) {
-  const att_config *c = &model->config;
-  model->info = (att_model_info){.name = model->name,
-                                 .family = checkpoint->family,
-                                 .format = checkpoint->format,
-                                 .dtype = att_dtype_name(summary->dtype),
-                                 .layers = c->layers,
-                                 .width = c->width,
-                                 .heads = c->heads,
-                                 .kv_heads = c->kv_heads,
-                                 .head_dim = c->head_dim,
-                                 .ffn_width = c->ffn_width,
-                                 .vocab = c->vocab,
-                                 .context = c->context,
-                                 .parameters = summary->parameters,
-                                 .weight_bytes = summary->bytes,
-                                 .tied_output = c->tied_output,
-                                 .kind = c->encoder_layers  ? ATT_MODEL_ENCODER_DECODER
-                                         : c->bidirectional ? ATT_MODEL_ENCODER
-                                                            : ATT_MODEL_DECODER,
-                                 .norms_after_sums = c->norm_place == ATT_NORM_AFTER_SUM,
-                                 .encoder_layers = c->encoder_layers,
-                                 .token_types = c->token_types,
-                                 .fills_gaps = c->fill_head,
-                                 .pooling_head = c->pooler,
-                                 .start_token = c->start_token};
+att_model_info att_checkpoint_info(const att_checkpoint *checkpoint, const char *name,
+                                   const att_weights_summary *summary) {
+  const att_config *c = &checkpoint->config;
+  return (att_model_info){.name = name,
+                          .family = checkpoint->family,
+                          .format = checkpoint->format,
+                          .dtype = att_dtype_name(summary->dtype),
+                          .layers = c->layers,
+                          .width = c->width,
+                          .heads = c->heads,
+                          .kv_heads = c->kv_heads,
+                          .head_dim = c->head_dim,
+                          .ffn_width = c->ffn_width,
+                          .vocab = c->vocab,
+                          .context = c->context,
+                          .parameters = summary->parameters,
+                          .weight_bytes = summary->bytes,
+                          .tied_output = c->tied_output,
+                          .kind = c->encoder_layers  ? ATT_MODEL_ENCODER_DECODER
+                                  : c->bidirectional ? ATT_MODEL_ENCODER
+                                                     : ATT_MODEL_DECODER,
+                          .norms_after_sums = c->norm_place == ATT_NORM_AFTER_SUM,
+                          .encoder_layers = c->encoder_layers,
+                          .token_types = c->token_types,
+                          .fills_gaps = c->fill_head,
+                          .pooling_head = c->pooler,
+                          .start_token = c->start_token};
 }
 
 static att_status open_tokenizer(att_model *model, const att_checkpoint *checkpoint,
@@ -75,7 +75,7 @@ static att_status fill(att_model *model, const att_checkpoint *checkpoint,
   ATT_TRY(open_tokenizer(model, checkpoint, options));
   ATT_TRY(att_weights_load(&model->weights, &summary, model->runtime, checkpoint, options->progress,
                            options->payload));
-  describe(model, checkpoint, &summary);
+  model->info = att_checkpoint_info(checkpoint, model->name, &summary);
   return ATT_OK;
 }
 

@@ -21,4 +21,8 @@ struct att_model {
 att_status att_model_create(att_model **out, att_checkpoint *checkpoint,
                             const att_open_options *options);
 
+/* What a checkpoint's model is; strings are borrowed. */
+att_model_info att_checkpoint_info(const att_checkpoint *checkpoint, const char *name,
+                                   const att_weights_summary *summary);
+
 #endif

@@ -59,26 +59,6 @@ static att_status check_options(const att_session_options *options, const att_co
   return ATT_OK;
 }
 
-/* What a rotation makes of the length of a text is decided here, by the session's. */
-static att_status create_rope(att_rope_table *out, const att_session *session,
-                              const att_rope *rope) {
-  const att_model_weights *weights = &session->model->weights;
-  const att_runtime *runtime = session->runtime;
-  att_rope fixed = att_rope_at_length(rope, session->context);
-  bool longer = (double)session->context > rope->original;
-  if (rope->scaling == ATT_ROPE_TABLE)
-    return att_rope_table_create(out, runtime, &fixed, weights->rope_divisors, session->context);
-  if (rope->scaling == ATT_ROPE_LONGROPE)
-    return att_rope_table_create(
-        out, runtime, &fixed, longer ? weights->rope_long : weights->rope_short, session->context);
-  float *divisors;
-  ATT_TRY(att_alloc((void **)&divisors, runtime, rope->pairs, sizeof *divisors, "divisors"));
-  att_rope_divisors(divisors, &fixed);
-  att_status status = att_rope_table_create(out, runtime, &fixed, divisors, session->context);
-  att_release(runtime, divisors, rope->pairs, sizeof *divisors);
-  return status;
-}
-
 static att_status create_attention(att_session *session, att_dtype cache_dtype) {
   const att_model *model = session->model;
   const att_config *config = &model->config;
@@ -91,9 +71,11 @@ static att_status create_attention(att_session *session, att_dtype cache_dtype) 
                            .dtype = cache_dtype};
   ATT_TRY(att_cache_create(&session->cache, session->runtime, &shape));
   if (config->position == ATT_POSITION_ROPE)
-    ATT_TRY(create_rope(&session->ropes[0], session, &config->rope));
+    ATT_TRY(att_weights_rope(&session->ropes[0], &model->weights, session->runtime, &config->rope,
+                             session->context));
   if (config->has_local_rope)
-    ATT_TRY(create_rope(&session->ropes[1], session, &config->local_rope));
+    ATT_TRY(att_weights_rope(&session->ropes[1], &model->weights, session->runtime,
+                             &config->local_rope, session->context));
   if (config->position == ATT_POSITION_RELATIVE)
     ATT_TRY(att_distance_rows_create(&session->distance, session->runtime, &model->weights.distance,
                                      att_cache_describe(session->cache)->capacity));

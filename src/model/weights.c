@@ -107,6 +107,13 @@ static att_status survey(const weight *w, void *context) {
   return ATT_OK;
 }
 
+att_status att_weights_survey(att_weights_summary *out, const att_checkpoint *checkpoint) {
+  loader load = {.checkpoint = checkpoint};
+  ATT_TRY(visit_all(&checkpoint->config, survey, &load));
+  *out = load.summary;
+  return ATT_OK;
+}
+
 /* New memory, f32 [rows, columns], with the elements of a view of any shape. */
 static att_status copy_f32(float **out, const loader *load, const weight *w, const att_view *view) {
   int64_t count = w->rows * w->columns;
@@ -265,6 +272,22 @@ att_status att_weights_load(att_model_weights *out, att_weights_summary *summary
     *summary = load.summary;
   else
     att_weights_release(out, &checkpoint->config, runtime);
+  return status;
+}
+
+att_status att_weights_rope(att_rope_table *out, const att_model_weights *weights,
+                            const att_runtime *runtime, const att_rope *rope, int64_t positions) {
+  att_rope fixed = att_rope_at_length(rope, positions);
+  const float *table = weights->rope_divisors;
+  if (rope->scaling == ATT_ROPE_LONGROPE)
+    table = (double)positions > rope->original ? weights->rope_long : weights->rope_short;
+  if (rope->scaling == ATT_ROPE_LONGROPE || rope->scaling == ATT_ROPE_TABLE)
+    return att_rope_table_create(out, runtime, &fixed, table, positions);
+  float *divisors;
+  ATT_TRY(att_alloc((void **)&divisors, runtime, rope->pairs, sizeof *divisors, "divisors"));
+  att_rope_divisors(divisors, &fixed);
+  att_status status = att_rope_table_create(out, runtime, &fixed, divisors, positions);
+  att_release(runtime, divisors, rope->pairs, sizeof *divisors);
   return status;
 }
 

@@ -91,6 +91,9 @@ typedef struct att_weights_summary {
 /* Called with 0 … 1; false cancels. */
 typedef bool att_progress_fn(double done, void *payload);
 
+/* Finds every weight and checks it, without reading one. */
+att_status att_weights_survey(att_weights_summary *out, const struct att_checkpoint *checkpoint);
+
 /* Takes all weights from a checkpoint: first finds every one and checks its
  * shape, then copies. The checkpoint is not needed afterwards. Parts of `out`
  * point to each other, so it stays where it is. */
@@ -101,6 +104,11 @@ att_status att_weights_load(att_model_weights *out, att_weights_summary *summary
  * memory it has. For training, which owns its model: between its steps only. */
 void att_weights_set(att_model_weights *weights, const att_config *config,
                      const att_runtime *runtime, att_slot slot, int64_t layer, const float *values);
+
+/* The rotation of a text of `positions`: what a rotation makes of the length is
+ * decided here. The caller releases the table. */
+att_status att_weights_rope(att_rope_table *out, const att_model_weights *weights,
+                            const att_runtime *runtime, const att_rope *rope, int64_t positions);
 
 void att_weights_release(att_model_weights *weights, const att_config *config,
                          const att_runtime *runtime);

@@ -25,7 +25,7 @@ static void multiply(float *y, const float *a, const float *b, int64_t n) {
 void att_run_activation(const att_kernels *kernels, att_activation activation, const float *x,
                         float *y, int64_t n) {
   switch (activation) {
-  case ATT_SILU: break; /* has a kernel with its gate */
+  case ATT_SILU: break;           /* has a kernel with its gate */
   case ATT_SWIGLU_CLAMPED: break; /* of experts only */
   case ATT_GELU: kernels->gelu_erf(y, x, n); break;
   case ATT_GELU_TANH: kernels->gelu_tanh(y, x, n); break;

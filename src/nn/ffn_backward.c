@@ -24,7 +24,8 @@ static void relu_backward(float *dx, const float *dy, const float *x, int64_t n)
 static void through(const activation_job *job, float *dx, const float *dy, const float *x,
                     int64_t n) {
   switch (job->activation) {
-  case ATT_SILU: break; /* has a kernel of its own */
+  case ATT_SILU: break;           /* has a kernel of its own */
+  case ATT_SWIGLU_CLAMPED: break; /* of experts, which are not trained */
   case ATT_GELU: job->kernels->gelu_erf_backward(dx, dy, x, n); break;
   case ATT_GELU_TANH: job->kernels->gelu_tanh_backward(dx, dy, x, n); break;
   case ATT_RELU: relu_backward(dx, dy, x, n); break;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "attend/sdpa.h"
 #include "base/alloc.h"
 #include "base/float_mode.h"
 #include "model/random_checkpoint.h"
@@ -50,9 +51,10 @@ static att_status check_options(const att_learn_options *o) {
 
 /* What the passes know; whatever else a model may be built of is refused. */
 enum {
-  KNOWN_PARTS = ATT_PART_NORM | ATT_PART_NORM_BIAS | ATT_PART_NORM_LAST | ATT_PART_QKV_BIAS |
-                ATT_PART_OUT_BIAS | ATT_PART_FFN | ATT_PART_GATE | ATT_PART_FFN_BIAS |
-                ATT_PART_GATE_BIAS | ATT_PART_POSITIONS | ATT_PART_ROPE | ATT_PART_OWN_OUTPUT
+  KNOWN_PARTS = ATT_PART_NORM | ATT_PART_NORM_BEFORE | ATT_PART_NORM_BIAS | ATT_PART_NORM_LAST |
+                ATT_PART_ANY_FFN | ATT_PART_QKV_BIAS | ATT_PART_OUT_BIAS | ATT_PART_FFN |
+                ATT_PART_GATE | ATT_PART_FFN_BIAS | ATT_PART_GATE_BIAS | ATT_PART_POSITIONS |
+                ATT_PART_ROPE | ATT_PART_OWN_OUTPUT
 };
 
 static att_status check_model(const att_checkpoint *checkpoint) {
@@ -62,6 +64,13 @@ static att_status check_model(const att_checkpoint *checkpoint) {
   if (c->norm_place != ATT_NORM_BEFORE) lacks = "norms behind its parts";
   if (c->logit_scale != 1) lacks = "a scale of its logits";
   if (c->first_position != 0) lacks = "positions that begin elsewhere";
+  if (c->parallel) lacks = "parts side by side";
+  if (c->window || c->has_local_rope) lacks = "layers of two kinds";
+  for (int64_t l = 0; l < c->layers; l++)
+    if (att_layer_set_has(&c->unrotated, l)) lacks = "layers without rotation";
+  if (c->rope.scaling == ATT_ROPE_DYNAMIC) lacks = "a rotation that depends on the length";
+  if (c->softcap != ATT_SOFTCAP_NONE || c->final_softcap != ATT_SOFTCAP_NONE) lacks = "a cap";
+  if (c->embed_scale != 1) lacks = "a scale of its embeddings";
   if (!att_ffn_is_supported(c->ffn, c->activation)) lacks = "a feed-forward network of its own";
   if (!lacks && att_config_parts(c) & ~(unsigned)KNOWN_PARTS) lacks = "parts";
   if (!lacks) return ATT_OK;

@@ -93,10 +93,8 @@ static int64_t lay_out(att_pass_plan *p, float *base) {
 static att_status create_rope(att_pass_plan *p) {
   const att_config *c = &p->parameters->config;
   if (c->position != ATT_POSITION_ROPE) return ATT_OK;
-  ATT_TRY(
-      att_rope_table_create(&p->rope, p->runtime, &c->rope, p->weights->rope_divisors, p->length));
-  ATT_TRY(
-      att_rope_table_create(&p->back, p->runtime, &c->rope, p->weights->rope_divisors, p->length));
+  ATT_TRY(att_weights_rope(&p->rope, p->weights, p->runtime, &c->rope, p->length));
+  ATT_TRY(att_weights_rope(&p->back, p->weights, p->runtime, &c->rope, p->length));
   int64_t count = p->back.positions * p->back.pairs;
   for (int64_t i = 0; i < count; i++) p->back.sine[i] = -p->back.sine[i];
   p->bytes += 4 * count * (int64_t)sizeof(float);
