@@ -71,7 +71,9 @@ static bool is_expected(const att_checkpoint *checkpoint, const char *name) {
   int64_t layer;
   for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++) {
     const char *pattern = att_gguf_stored(model->family, slot).name;
-    bool used = pattern && (att_slot_exists(&checkpoint->config, slot) || slot == ATT_SLOT_TOKENS);
+    bool read = slot == ATT_SLOT_TOKENS || /* or taken for what its settings say */
+                (slot == ATT_SLOT_ROPE && checkpoint->config.rope.scaling == ATT_ROPE_LLAMA3);
+    bool used = pattern && (read || att_slot_exists(&checkpoint->config, slot));
     if (used && att_layer_name_matches(&layer, pattern, name) &&
         layer < (att_slots[slot].owner ? att_slot_layers(&checkpoint->config, slot) : 0))
       return true;
@@ -163,6 +165,15 @@ static att_status find_family(gguf_model *model, att_gguf_text name, const char 
                   att_quote(label, sizeof label, name.bytes, name.n), known);
 }
 
+/* Of families that share a name in GGUF the first whose folders can say the same:
+ * a llama with a window is a mistral. */
+static const char *family_of(const att_arch *arch, const att_config *config) {
+  const att_arch *other;
+  for (int i = 0; (other = att_arch_at(i)); i++)
+    if (other->gguf == arch->gguf && !other->lacks(config)) return other->name;
+  return arch->name;
+}
+
 /* Neighbouring pairs of a part of a head would lie in an order that nobody has. */
 static att_status check_pairs(const att_checkpoint *checkpoint) {
   const att_config *c = &checkpoint->config;
@@ -190,6 +201,7 @@ static att_status read_keys(att_checkpoint *out) {
   ATT_TRY(read_vocabulary(out));
   ATT_TRY(att_config_check(&out->config, out->path));
   ATT_TRY(check_pairs(out));
+  out->family = family_of(model->arch, &out->config);
   read_ends(out);
   return check_names(out);
 }

@@ -68,6 +68,32 @@ static att_status read_longrope(att_rope *rope, att_gguf_keys *k, int64_t contex
   return att_gguf_key_number(&rope->magnitude, k, "rope.scaling.attn_factor", false);
 }
 
+/* A table that llama3's rule gives, of a context that is a power of two, is that rule:
+ * so the file can become one whose format has no tables. */
+static void read_table(att_rope *rope, const att_gguf_keys *k) {
+  const att_gguf_tensor *t = att_gguf_tensor_find(k->file, "rope_freqs.weight");
+  float divisors[ATT_MOST_PAIRS];
+  rope->scaling = ATT_ROPE_TABLE;
+  bool usable = t->has_dtype && t->view.dtype == ATT_F32 && t->view.ndim == 1 &&
+                t->view.shape[0] == rope->pairs && rope->pairs <= ATT_MOST_PAIRS;
+  if (!usable) return;
+  const float *table = t->view.data;
+  att_rope guess = {.pairs = rope->pairs,
+                    .theta = rope->theta,
+                    .scaling = ATT_ROPE_LLAMA3,
+                    .low = 1,
+                    .high = 4,
+                    .magnitude = 1};
+  for (int64_t i = 0; i < rope->pairs; i++)
+    if (guess.factor < (double)table[i]) guess.factor = (double)table[i];
+  for (guess.original = 16; guess.original <= 1 << 20; guess.original *= 2) {
+    att_rope_divisors(divisors, &guess);
+    if (memcmp(divisors, table, (size_t)rope->pairs * sizeof *table)) continue;
+    *rope = guess;
+    return;
+  }
+}
+
 /* llama3's scaling and longrope come as tables of divisors, the others as keys. */
 static att_status read_scaling(att_rope *rope, att_gguf_keys *k, int64_t context) {
   att_gguf_text type = {"none", 4};
@@ -79,7 +105,7 @@ static att_status read_scaling(att_rope *rope, att_gguf_keys *k, int64_t context
   ATT_TRY(att_gguf_key_number(&rope->factor, k, "rope.scaling.factor", !none && !two));
   if (two && !table && (none || att_gguf_text_is(type, "longrope")))
     return read_longrope(rope, k, context);
-  if (table && none) rope->scaling = ATT_ROPE_TABLE;
+  if (table && none) read_table(rope, k);
   if (none) att_gguf_key_skip(k, "rope.scaling.original_context_length");
   if (none) return ATT_OK;
   if (att_gguf_text_is(type, "linear") && !table) {

@@ -175,9 +175,6 @@ static void what_a_format_cannot_say_is_left_out_in_silence(void **state) {
   assert_status(ATT_UNSUPPORTED,
                 convert(w, TINY "gpt2_untied_invlayer", in(w, "never.gguf"), NULL));
   assert_message_has("depends on the layer");
-  assert_status(ATT_UNSUPPORTED,
-                convert(w, TINY "llama_gqa_llama3rope/model.F32.gguf", in(w, "never"), NULL));
-  assert_message_has("divisors");
   assert_status(ATT_UNSUPPORTED, convert(w, TINY "llama_mha", in(w, "never"), "q8_0"));
   assert_status(ATT_BAD_ARGUMENT, convert(w, TINY "llama_mha", in(w, "never"), "i8"));
   assert_status(ATT_NOT_FOUND, convert(w, TINY "llama_mha", in(w, "never"), "q9"));
