@@ -61,6 +61,7 @@ typedef struct golden_case {
   att_archive *archive;
   struct golden_block *blocks; /* memory that lives as long as the case */
   void *payload;               /* what a kind hands to its rows */
+  struct golden_tape *tape;    /* what was done, for gradients; tape.h */
 } golden_case;
 
 /* Memory of the case, zeroed. */

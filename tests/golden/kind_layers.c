@@ -1,4 +1,4 @@
-/* Encoder and decoder layers of PyTorch, and stacks of them, forward.
+/* Encoder and decoder layers of PyTorch, and stacks of them, forward and back.
  *
  *   before:  x = x + part(norm(x))      after:  x = norm(x + part(x))
  *
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "module.h"
+#include "tape.h"
 
 typedef struct layer_job {
   golden_case *c;
@@ -27,6 +28,12 @@ static att_view norm(const layer_job *job, att_view x, const char *prefix, const
             att_layer_norm(c->g->runtime, y, x, weight, golden_parameter(c, prefix, bias_name),
                            golden_number(c, "layer_norm_eps", 1e-5)),
             "att_layer_norm");
+  golden_tape(c, &(tape_step){.kind = TAPE_NORM,
+                              .y = y,
+                              .x = x,
+                              .weight = weight,
+                              .bias = golden_parameter(c, prefix, bias_name),
+                              .eps = golden_number(c, "layer_norm_eps", 1e-5)});
   return y;
 }
 
@@ -34,12 +41,15 @@ static att_view add(golden_case *c, att_view a, att_view b) {
   att_view sum = golden_new(c, ATT_F32, 2, a.shape);
   for (int64_t i = 0; i < att_view_count(&a); i++)
     ((float *)sum.data)[i] = ((const float *)a.data)[i] + ((const float *)b.data)[i];
+  golden_tape(c, &(tape_step){.kind = TAPE_ADD, .y = sum, .x = a, .other = b});
   return sum;
 }
 
 static att_view activate(golden_case *c, att_view x) {
   att_view y = golden_new(c, ATT_F32, 2, x.shape);
-  if (strcmp(golden_text(c, "activation", "relu"), "gelu") == 0) {
+  bool gelu = strcmp(golden_text(c, "activation", "relu"), "gelu") == 0;
+  golden_tape(c, &(tape_step){.kind = gelu ? TAPE_GELU : TAPE_RELU, .y = y, .x = x});
+  if (gelu) {
     golden_ok(c->g, att_gelu(c->g->runtime, y, x), "att_gelu");
     return y;
   }
@@ -52,10 +62,10 @@ static att_view activate(golden_case *c, att_view x) {
 
 static att_view feed_forward(const layer_job *job, att_view x, const char *prefix) {
   golden_case *c = job->c;
-  att_view hidden = golden_linear(c, x, golden_parameter(c, prefix, "linear1.weight"),
-                                  golden_parameter(c, prefix, "linear1.bias"));
-  return golden_linear(c, activate(c, hidden), golden_parameter(c, prefix, "linear2.weight"),
-                       golden_parameter(c, prefix, "linear2.bias"));
+  att_view hidden = golden_module_linear(c, x, golden_parameter(c, prefix, "linear1.weight"),
+                                         golden_parameter(c, prefix, "linear1.bias"));
+  return golden_module_linear(c, activate(c, hidden), golden_parameter(c, prefix, "linear2.weight"),
+                              golden_parameter(c, prefix, "linear2.bias"));
 }
 
 static bool self_attention(att_view *out, layer_job *job, att_view x, const char *prefix) {
@@ -127,7 +137,7 @@ static void expect_weights(golden_case *c, const char *name, att_view got) {
   golden_expect_zeros(c, name, got, want);
 }
 
-static void run(golden_case *c) {
+static void run(golden_case *c, bool back) {
   const char *op = golden_text(c, "op", "");
   layer_job job = {.c = c,
                    .decoder = strstr(op, "Decoder") != NULL,
@@ -139,7 +149,14 @@ static void run(golden_case *c) {
     golden_fail(c->g, "no input x or memory");
     return;
   }
+  att_view x = job.x;
   if (!run_layers(&job, strstr(op, "Layer") == NULL)) return;
+  if (back) {
+    golden_back(c, job.x, job.batch, job.rows);
+    golden_expect_input(c, "dx", &x, 1, job.batch, job.rows);
+    golden_expect_input(c, "d_memory", &job.memory, 1, job.batch, job.memory_rows);
+    return;
+  }
   att_view want = golden_view(c, "out");
   if (want.data && golden_number(c, "batch_first", 1) == 0) want = att_view_transpose(want, 0, 1);
   att_view out = golden_reshaped(job.x, 3, (int64_t[]){job.batch, job.rows, job.x.shape[1]});
@@ -149,9 +166,10 @@ static void run(golden_case *c) {
 }
 
 void golden_layers(golden_case *c) {
-  if (golden_begin(c->g, c->path, "")) {
-    run(c);
+  for (int back = 0; back < 2; back++) {
+    if (!golden_begin(c->g, c->path, back ? "gradients" : "")) continue;
+    c->tape = NULL;
+    run(c, back);
     golden_end(c->g);
   }
-  golden_skip_run(c->g, c->path, "gradients", "gradients of encoder and decoder layers");
 }

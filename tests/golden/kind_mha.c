@@ -1,6 +1,7 @@
 /* nn.MultiheadAttention: projections, heads, masks and output of a PyTorch
- * module, forward, with the weights of each head. */
+ * module, forward and back, with the weights of each head. */
 #include "module.h"
+#include "tape.h"
 
 /* Mean over heads, [N,H,L,S] to [N,L,S]. */
 static att_view average(golden_case *c, att_view weights) {
@@ -37,23 +38,37 @@ static att_view input(golden_case *c, const char *name, int64_t *batch, int64_t 
   return rows.data ? rows : golden_input_rows(c, "x", batch, n);
 }
 
-static void run(golden_case *c) {
+/* The gradient of self-attention's one input is the sum of three. */
+static void compare_gradients(const golden_module *m, att_view out, const att_view in[3]) {
+  static const char *const names[] = {"dq", "dk", "dv"};
+  golden_back(m->c, out, m->batch, m->queries);
+  golden_expect_input(m->c, "dx", in, 3, m->batch, m->queries);
+  for (int i = 0; i < 3; i++)
+    golden_expect_input(m->c, names[i], &in[i], 1, m->batch, i ? m->keys : m->queries);
+}
+
+static void run(golden_case *c, bool back) {
   golden_module m = {.c = c, .prefix = "", .mask = "attn_mask", .padding = "key_padding_mask"};
   int64_t again;
-  att_view q = input(c, "q", &m.batch, &m.queries);
-  att_view k = input(c, "k", &m.batch, &m.keys);
-  att_view v = input(c, "v", &m.batch, &again), out, weights;
+  att_view out, weights,
+      in[3] = {input(c, "q", &m.batch, &m.queries), input(c, "k", &m.batch, &m.keys),
+               input(c, "v", &m.batch, &again)};
   m.heads = (int64_t)golden_number(c, "num_heads", 1);
-  if (!q.data || !k.data || !v.data)
+  if (!in[0].data || !in[1].data || !in[2].data)
     golden_fail(c->g, "no input x, or q, k and v");
-  else if (golden_module_run(&out, &weights, &m, q, k, v))
+  else if (!golden_module_run(&out, &weights, &m, in[0], in[1], in[2]))
+    return;
+  else if (back)
+    compare_gradients(&m, out, in);
+  else
     compare(&m, out, weights);
 }
 
 void golden_mha(golden_case *c) {
-  if (golden_begin(c->g, c->path, "")) {
-    run(c);
+  for (int back = 0; back < 2; back++) {
+    if (!golden_begin(c->g, c->path, back ? "gradients" : "")) continue;
+    c->tape = NULL;
+    run(c, back);
     golden_end(c->g);
   }
-  golden_skip_run(c->g, c->path, "gradients", "gradients of nn.MultiheadAttention");
 }

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tape.h"
+
 att_view golden_parameter(golden_case *c, const char *prefix, const char *name) {
   char key[96];
   snprintf(key, sizeof key, "param.%s%s", prefix, name);
@@ -28,6 +30,12 @@ static int64_t extra_of(const golden_module *m) {
          (golden_number(m->c, "add_zero_attn", 0) != 0);
 }
 
+att_view golden_module_linear(golden_case *c, att_view x, att_view weight, att_view bias) {
+  att_view y = golden_linear(c, x, weight, bias);
+  golden_tape(c, &(tape_step){.kind = TAPE_LINEAR, .y = y, .x = x, .weight = weight, .bias = bias});
+  return y;
+}
+
 /* Projection 0, 1, 2 of q, k, v: a third of in_proj_weight, or a matrix of its own. */
 static att_view project(const golden_module *m, att_view rows, int which) {
   static const char *const own[] = {"q_proj_weight", "k_proj_weight", "v_proj_weight"};
@@ -40,7 +48,7 @@ static att_view project(const golden_module *m, att_view rows, int which) {
     weight = att_view_slice(all, 0, which * width, width);
   }
   if (bias.data) bias = att_view_slice(bias, 0, which * weight.shape[0], weight.shape[0]);
-  return golden_linear(c, rows, weight, bias);
+  return golden_module_linear(c, rows, weight, bias);
 }
 
 /* Copies rows [N*S,E] to [N*(S+extra),E] and fills what is appended. */
@@ -56,6 +64,8 @@ static att_view with_appended(const golden_module *m, att_view rows, const char 
            (size_t)(m->keys * width) * sizeof *to);
     if (bias.data) memcpy(to + m->keys * width, bias.data, (size_t)width * sizeof *to);
   }
+  golden_tape(
+      c, &(tape_step){.kind = TAPE_APPEND, .y = wide, .x = rows, .bias = bias, .batch = m->batch});
   return wide;
 }
 
@@ -111,10 +121,12 @@ bool golden_module_run(att_view *out, att_view *weights, const golden_module *m,
   args.out = golden_heads(concat, m->batch, m->heads);
   args.weights =
       golden_new(c, ATT_F32, 4, (int64_t[]){m->batch, m->heads, m->queries, m->keys + extra_of(m)});
+  args.lse = golden_new(c, ATT_F32, 3, (int64_t[]){m->batch, m->heads, m->queries});
   set_masks(m, &args);
   if (!golden_ok(c->g, att_sdpa_once(c->g->runtime, &args), "attention")) return false;
-  *out = golden_linear(c, concat, golden_parameter(c, m->prefix, "out_proj.weight"),
-                       golden_parameter(c, m->prefix, "out_proj.bias"));
+  golden_tape(c, &(tape_step){.kind = TAPE_ATTENTION, .y = concat, .attention = args});
+  *out = golden_module_linear(c, concat, golden_parameter(c, m->prefix, "out_proj.weight"),
+                              golden_parameter(c, m->prefix, "out_proj.bias"));
   *weights = args.weights;
   return true;
 }
