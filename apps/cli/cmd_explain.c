@@ -1,9 +1,12 @@
 /* cmd_explain.c — attend explain: one row of one head, line by line. */
 #include "explain.h"
+#include "explain_grad.h"
 
 static subject what;
 static explain_request request = {.layer = -1, .head = -1, .query = -1, .key = -1};
 static int64_t most_keys = 16;
+static bool gradients;
+static const char *target;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
@@ -17,20 +20,29 @@ static const option options[] = {
      "position that is worked out term by term; default: the one with the largest weight"},
     {"block", 0, OPTION_FLAG, &request.block, "", 0, 0,
      "also the block around the head: residual stream, norms, feed-forward, with their lengths"},
+    {"grad", 0, OPTION_FLAG, &gradients, "", 0, 0,
+     "also the row's gradients dV, dA, dS, dQ and dK of the loss of --target"},
+    {"target", 0, OPTION_TEXT, &target, "TEXT", 0, 0,
+     "with --grad: the token that should come next; default: the likeliest"},
     {"keys", 0, OPTION_INT, &most_keys, "N", 2, 1e9, "at most N keys get a line; default 16"},
     {0}};
 
 static int run(const cli *c, int n, char **operands) {
   explained e = {0};
+  explained_grad g = {0};
+  if (target && !gradients) return cli_usage(c, "--target needs --grad");
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = explain_collect(&e, c, &what, &request);
+  if (code == CLI_OK && gradients) code = explain_grad_collect(&g, c, &e, target);
   if (code == CLI_OK) {
     if (c->json)
-      explain_json(&e, request.block);
+      explain_json(&e, request.block, gradients ? &g : NULL);
     else
       explain_text(c, &e, most_keys);
     if (!c->json && request.block) explain_block_text(c, &e);
+    if (!c->json && gradients) explain_grad_text(c, &e, &g);
   }
+  explain_grad_free(&g);
   explain_free(&e);
   subject_close(&what);
   return code;

@@ -53,7 +53,8 @@ att_view explain_attention(const explained *e, const char *site);
 bool explain_sees(const explained *e, int64_t j);
 
 void explain_text(const cli *c, const explained *e, int64_t most_keys);
-void explain_json(const explained *e, bool block);
+struct explained_grad; /* explain_grad.h */
+void explain_json(const explained *e, bool block, const struct explained_grad *grad);
 
 /* The whole block around the head at the query's position, from X over H to Y;
  * needs request.block. */

@@ -5,6 +5,7 @@
 #include "attend/model.h"
 #include "attend/tokenizer.h"
 #include "explain.h"
+#include "explain_grad.h"
 
 static void floats(json *j, const char *key, const float *x, int64_t n) {
   json_view(j, key, att_view_of((void *)(uintptr_t)x, ATT_F32, 1, &n));
@@ -38,7 +39,7 @@ static void one_key(json *j, const explained *e, int64_t at) {
   json_close(j);
 }
 
-void explain_json(const explained *e, bool block) {
+void explain_json(const explained *e, bool block, const explained_grad *grad) {
   json j = json_begin(stdout);
   json_open(&j, NULL, '{');
   json_string(&j, "model", att_model_describe(e->what->model)->name);
@@ -81,6 +82,7 @@ void explain_json(const explained *e, bool block) {
   }
   json_close(&j);
   if (block) explain_block_json(&j, e);
+  if (grad) explain_grad_json(&j, e, grad);
   json_close(&j);
   json_end(&j);
 }
