@@ -64,3 +64,33 @@ bool att_path_is_file(const char *path) {
   struct stat about;
   return path && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
+
+/* Fills a piece, which `read` need not do at once; less only at the end. */
+static ssize_t read_piece(int descriptor, unsigned char *piece, size_t bytes) {
+  size_t n = 0;
+  while (n < bytes) {
+    ssize_t got = read(descriptor, piece + n, bytes - n);
+    if (got < 0) return -1;
+    if (got == 0) break;
+    n += (size_t)got;
+  }
+  return (ssize_t)n;
+}
+
+att_status att_file_scan(const char *path, att_file_take *take, void *context) {
+  unsigned char piece[1 << 16];
+  struct stat about;
+  int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (descriptor < 0) return att_file_error(path, "open");
+  att_status status = ATT_OK;
+  if (fstat(descriptor, &about) != 0)
+    status = att_file_error(path, "inspect");
+  else
+    status = att_file_refuse_special(path, &about);
+  ssize_t n = 0;
+  while (status == ATT_OK && (n = read_piece(descriptor, piece, sizeof piece)) > 0)
+    take(context, piece, (size_t)n);
+  if (n < 0) status = att_file_error(path, "read");
+  close(descriptor);
+  return status;
+}

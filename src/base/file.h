@@ -23,6 +23,11 @@ typedef struct att_file {
 att_status att_file_map(att_file *out, const char *path);
 void att_file_unmap(att_file *file);
 
+/* Hands out the bytes of a file in order, in pieces of 64 KiB but the last, without
+ * ever having more of it in memory. NOT_FOUND, IO. */
+typedef void att_file_take(void *context, const unsigned char *bytes, size_t n);
+att_status att_file_scan(const char *path, att_file_take *take, void *context);
+
 /* A file that appears under `path` only when complete: writes go to a
  * temporary name in the same folder, commit flushes, syncs and renames,
  * abandon removes it. Exactly one of the two must be called; commit that fails

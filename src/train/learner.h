@@ -43,6 +43,7 @@ extern const char *const att_checkpoint_files[ATT_CHECKPOINT_FILES];
 
 /* FNV-1a over 8 bytes at a time, then the rest one by one. */
 uint64_t att_checksum(const void *bytes, size_t n);
+att_status att_checksum_file(uint64_t *out, const char *path);
 
 /* The settings that the bits of a step depend on, as members of a JSON object. */
 void att_learner_settings(char out[ATT_SETTINGS_TEXT], const att_learner *learner);

@@ -93,13 +93,11 @@ static att_status read_settings(reading *r) {
 /* ---- the other files ---- */
 
 static att_status check_file(reading *r, const att_json_node *stored) {
-  att_file file;
+  uint64_t hash;
   char digits[17];
   ATT_TRY(find_path(r, stored->key));
-  ATT_TRY(att_file_map(&file, r->path));
-  snprintf(digits, sizeof digits, "%016llx",
-           (unsigned long long)att_checksum(file.data, file.bytes));
-  att_file_unmap(&file);
+  ATT_TRY(att_checksum_file(&hash, r->path));
+  snprintf(digits, sizeof digits, "%016llx", (unsigned long long)hash);
   return is_text(stored, digits) ? ATT_OK : corrupt(r, "is damaged: its checksum is another");
 }
 

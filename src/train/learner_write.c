@@ -17,10 +17,9 @@ enum { NAME = ATT_PARAMETER_NAME + 8, TEXT = ATT_SETTINGS_TEXT + 2 * ATT_NOTE_MO
 const char *const att_checkpoint_files[ATT_CHECKPOINT_FILES] = {
     "model.safetensors", "config.json", "optimizer.safetensors", "tokenizer.json"};
 
-uint64_t att_checksum(const void *bytes, size_t n) {
-  const unsigned char *at = bytes;
+/* Goes on from `hash`; n is a multiple of 8 but at the end. */
+static uint64_t hash_more(uint64_t hash, const unsigned char *at, size_t n) {
   const uint64_t prime = UINT64_C(0x100000001b3);
-  uint64_t hash = UINT64_C(0xcbf29ce484222325);
   for (; n >= 8; n -= 8, at += 8) {
     uint64_t word;
     memcpy(&word, at, 8);
@@ -29,6 +28,22 @@ uint64_t att_checksum(const void *bytes, size_t n) {
   }
   for (; n > 0; n--, at++) hash = (hash ^ *at) * prime;
   return hash;
+}
+
+#define HASH_OF_NOTHING UINT64_C(0xcbf29ce484222325)
+
+uint64_t att_checksum(const void *bytes, size_t n) { return hash_more(HASH_OF_NOTHING, bytes, n); }
+
+static void take_piece(void *context, const unsigned char *bytes, size_t n) {
+  uint64_t *hash = context;
+  *hash = hash_more(*hash, bytes, n);
+}
+
+att_status att_checksum_file(uint64_t *out, const char *path) {
+  uint64_t hash = HASH_OF_NOTHING;
+  ATT_TRY(att_file_scan(path, take_piece, &hash));
+  *out = hash;
+  return ATT_OK;
 }
 
 /* ---- text ---- */
@@ -133,12 +148,11 @@ static att_status put_checksums(writer *w, const att_folder_writer *folder, bool
   put(w, ",\n  \"files\": {");
   for (int i = 0; i < ATT_CHECKPOINT_FILES - !tokenizer; i++) {
     char path[ATT_FOLDER_PATH];
-    att_file file;
+    uint64_t hash;
     ATT_TRY(att_folder_file(path, folder, att_checkpoint_files[i]));
-    ATT_TRY(att_file_map(&file, path));
+    ATT_TRY(att_checksum_file(&hash, path));
     put(w, "%s\n    \"%s\": \"%016llx\"", i ? "," : "", att_checkpoint_files[i],
-        (unsigned long long)att_checksum(file.data, file.bytes));
-    att_file_unmap(&file);
+        (unsigned long long)hash);
   }
   put(w, "\n  }");
   return ATT_OK;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "base/float_mode.h"
 #include "kernels/function64.h"
 
 static double now(void) {
@@ -97,6 +98,8 @@ static void describe(att_training *t) {
   i->tokens_a_step = t->batch_tokens;
   i->steps = t->settings.steps;
   i->bytes = att_learner_bytes(t->learner) + 3 * t->batch_tokens * (int64_t)sizeof(int32_t);
+  i->bytes +=
+      i->parameters * (int64_t)sizeof(float); /* the copy that a checkpoint is written from */
   i->activation_bytes = att_learner_activation_bytes(t->learner);
   int64_t other = att_learner_activation_bytes_other(t->learner);
   i->bytes_other = i->bytes - i->activation_bytes + other;
@@ -214,5 +217,8 @@ att_status att_training_step(att_training *t, att_training_report *report) {
   if (!t || !report) return att_fail(ATT_BAD_ARGUMENT, "training or report is NULL");
   if (t->done) return att_fail(ATT_WRONG_STATE, "the run is at its end");
   *report = (att_training_report){0};
-  return step(t, report);
+  uint64_t mode = att_float_mode_enter();
+  att_status status = step(t, report);
+  att_float_mode_leave(mode);
+  return status;
 }
