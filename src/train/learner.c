@@ -118,8 +118,7 @@ static void finish_gradients(att_learner *learner, bool any) {
         p->config.vocab * p->config.width);
 }
 
-/* The first parameter of `array` with a number that is not finite, or NULL. */
-static const att_parameter *find_bad(const att_learner *learner, const float *array) {
+const att_parameter *att_learner_find_bad(const att_learner *learner, const float *array) {
   const att_parameters *p = &learner->parameters;
   for (int64_t i = 0; i < p->n; i++)
     for (int64_t j = 0; j < p->list[i].rows * p->list[i].columns; j++)
@@ -128,7 +127,7 @@ static const att_parameter *find_bad(const att_learner *learner, const float *ar
 }
 
 static att_status diverged(const att_learner *learner, const att_pass *pass) {
-  const att_parameter *weight = find_bad(learner, learner->values);
+  const att_parameter *weight = att_learner_find_bad(learner, learner->values);
   char name[ATT_PARAMETER_NAME];
   if (weight) return att_fail(ATT_DIVERGED, "weight %s is not finite", weight->name);
   if (!att_pass_find_bad(name, &learner->plan, pass)) strcpy(name, "loss");
@@ -165,9 +164,9 @@ static att_status run(att_learner *learner, const att_batch *batch, bool trainin
 
 static att_status check_gradients(const att_learner *learner, double norm) {
   if (isfinite(norm)) return ATT_OK;
-  const att_parameter *weight = find_bad(learner, learner->values);
+  const att_parameter *weight = att_learner_find_bad(learner, learner->values);
   if (weight) return att_fail(ATT_DIVERGED, "weight %s is not finite", weight->name);
-  const att_parameter *bad = find_bad(learner, learner->gradient[0]);
+  const att_parameter *bad = att_learner_find_bad(learner, learner->gradient[0]);
   return att_fail(ATT_DIVERGED, "the gradient of %s is not finite",
                   bad ? bad->name : "all weights, summed,");
 }

@@ -35,6 +35,9 @@ struct att_learner {
   int64_t note_bytes;
 };
 
+/* The first parameter of `array` with a number that is not finite, or NULL. */
+const att_parameter *att_learner_find_bad(const att_learner *learner, const float *array);
+
 /* ---- checkpoints ---- */
 
 enum { ATT_CHECKPOINT_FILES = 4, ATT_NOTE_MOST = 4096, ATT_SETTINGS_TEXT = 1024 };

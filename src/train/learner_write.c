@@ -198,6 +198,8 @@ att_status att_learner_save(att_learner *learner, const char *folder, const char
     return att_fail(ATT_WRONG_STATE, "the learner was made for gradients only");
   if (note && strlen(note) >= ATT_NOTE_MOST)
     return att_fail(ATT_TOO_LARGE, "a checkpoint's note has at most %d bytes", ATT_NOTE_MOST - 1);
+  const att_parameter *bad = att_learner_find_bad(learner, learner->values);
+  if (bad) return att_fail(ATT_DIVERGED, "weight %s is not finite; nothing is saved", bad->name);
   att_folder_writer writing;
   ATT_TRY(att_folder_create(&writing, folder));
   att_status status = write_all(learner, &writing, tokenizer, note);

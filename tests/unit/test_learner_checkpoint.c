@@ -208,6 +208,17 @@ static void a_full_disk_leaves_something_behind(void **state) {
   att_learner_free(learner), att_learner_free(again);
 }
 
+static void weights_that_are_not_finite_are_saved(void **state) {
+  (void)state;
+  att_learner *learner = learner_of("gpt2", 0);
+  att_view value;
+  assert_ok(att_learner_parameter(NULL, &value, NULL, learner, 1));
+  ((float *)value.data)[3] = NAN;
+  assert_status(ATT_DIVERGED, att_learner_save(learner, path_of("bad"), NULL, NULL));
+  assert_int_not_equal(access(path_of("bad"), F_OK), 0);
+  att_learner_free(learner);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_resumed_run_has_other_weights),
@@ -215,6 +226,7 @@ int main(void) {
       cmocka_unit_test(damage_is_learned_from),
       cmocka_unit_test(other_settings_are_overlooked),
       cmocka_unit_test(a_full_disk_leaves_something_behind),
+      cmocka_unit_test(weights_that_are_not_finite_are_saved),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
