@@ -4,8 +4,9 @@
  * Short pieces, nearly all there are, look through their few pairs for the
  * best one each time. Long ones keep the pairs in a heap, so that a megabyte
  * without a space costs n log n; symbols are linked, a merge makes the left
- * one longer and drops the right one, and heap entries that talk about symbols
- * that are no longer there are recognised by their ids when they come up. */
+ * one longer and drops the right one. An entry is a rank and the left symbol in one
+ * number, for the heap is what a long piece spends its time on; one that has been
+ * overtaken is recognised when it comes up, for the pair there has another rank. */
 #include "text/bpe.h"
 
 #include <string.h>
@@ -36,14 +37,10 @@ typedef struct link {
   int32_t before, after; /* -1 at the ends; before = DROPPED for a merged one */
 } link;
 
-typedef struct candidate {
-  uint32_t rank;
-  int32_t at;          /* the left symbol */
-  int32_t left, right; /* ids when it was noted */
-  int32_t id;
-} candidate;
+/* A pair that may be merged: its rank, then its left symbol. */
+typedef uint64_t candidate;
 
-enum { DROPPED = -2 };
+enum { DROPPED = -2, CHILDREN = 4 };
 
 typedef struct merger {
   const att_merges *merges;
@@ -52,55 +49,55 @@ typedef struct merger {
   att_list *heap; /* candidate */
 } merger;
 
-static bool goes_first(const candidate *a, const candidate *b) {
-  return a->rank != b->rank ? a->rank < b->rank : a->at < b->at;
-}
-
 static att_status push(att_list *heap, candidate c) {
   ATT_TRY(att_list_append(heap, &c, 1));
   candidate *h = heap->items;
   int64_t i = heap->n - 1;
-  for (; i > 0 && goes_first(&c, &h[(i - 1) / 2]); i = (i - 1) / 2) h[i] = h[(i - 1) / 2];
+  for (; i > 0 && c < h[(i - 1) / CHILDREN]; i = (i - 1) / CHILDREN) h[i] = h[(i - 1) / CHILDREN];
   h[i] = c;
   return ATT_OK;
 }
 
 static candidate pop(att_list *heap) {
   candidate *h = heap->items, top = h[0], last = h[--heap->n];
-  int64_t i = 0;
-  for (int64_t child; (child = 2 * i + 1) < heap->n; i = child) {
-    if (child + 1 < heap->n && goes_first(&h[child + 1], &h[child])) child++;
-    if (!goes_first(&h[child], &last)) break;
-    h[i] = h[child];
+  int64_t i = 0, n = heap->n;
+  for (int64_t first; (first = CHILDREN * i + 1) < n;) {
+    int64_t least = first, end = first + CHILDREN < n ? first + CHILDREN : n;
+    for (int64_t child = first + 1; child < end; child++)
+      if (h[child] < h[least]) least = child;
+    if (last <= h[least]) break;
+    h[i] = h[least];
+    i = least;
   }
   h[i] = last;
   return top;
 }
 
-/* Notes what symbol `at` and the one after it would become. */
+/* What symbol `at` and the one after it become; id -1 if nothing. */
+static att_merge merge_at(const merger *m, int32_t at) {
+  if (m->links[at].before == DROPPED || m->links[at].after < 0) return (att_merge){0, -1};
+  return att_merges_find(m->merges, m->tokens[at].id, m->tokens[m->links[at].after].id);
+}
+
 static att_status consider(merger *m, int32_t at) {
-  if (at < 0 || m->links[at].after < 0) return ATT_OK;
-  int32_t left = m->tokens[at].id, right = m->tokens[m->links[at].after].id;
-  att_merge merge = att_merges_find(m->merges, left, right);
+  if (at < 0) return ATT_OK;
+  att_merge merge = merge_at(m, at);
   if (merge.id < 0) return ATT_OK;
-  return push(m->heap, (candidate){merge.rank, at, left, right, merge.id});
+  return push(m->heap, (candidate)merge.rank << 32 | (uint32_t)at);
 }
 
-static bool is_current(const merger *m, const candidate *c) {
-  link here = m->links[c->at];
-  return here.before != DROPPED && here.after >= 0 && m->tokens[c->at].id == c->left &&
-         m->tokens[here.after].id == c->right;
-}
-
-static att_status apply(merger *m, const candidate *c) {
-  int32_t right = m->links[c->at].after, after = m->links[right].after;
-  m->tokens[c->at].id = c->id;
-  m->tokens[c->at].end = m->tokens[right].end;
-  m->links[c->at].after = after;
+static att_status apply(merger *m, candidate c) {
+  int32_t at = (int32_t)(uint32_t)c;
+  att_merge merge = merge_at(m, at);
+  if (merge.id < 0 || merge.rank != c >> 32) return ATT_OK; /* overtaken */
+  int32_t right = m->links[at].after, after = m->links[right].after;
+  m->tokens[at].id = merge.id;
+  m->tokens[at].end = m->tokens[right].end;
+  m->links[at].after = after;
   m->links[right].before = DROPPED;
-  if (after >= 0) m->links[after].before = c->at;
-  ATT_TRY(consider(m, m->links[c->at].before));
-  return consider(m, c->at);
+  if (after >= 0) m->links[after].before = at;
+  ATT_TRY(consider(m, m->links[at].before));
+  return consider(m, at);
 }
 
 static att_status merge_long(att_job *job, const att_merges *merges, att_token *tokens,
@@ -111,10 +108,7 @@ static att_status merge_long(att_job *job, const att_merges *merges, att_token *
   merger m = {merges, tokens, links->items, heap};
   for (int32_t i = 0; i < *n; i++) m.links[i] = (link){i - 1, i + 1 < *n ? i + 1 : -1};
   for (int32_t i = 0; i < *n; i++) ATT_TRY(consider(&m, i));
-  while (heap->n > 0) {
-    candidate best = pop(heap);
-    if (is_current(&m, &best)) ATT_TRY(apply(&m, &best));
-  }
+  while (heap->n > 0) ATT_TRY(apply(&m, pop(heap)));
   int64_t kept = 0;
   for (int64_t i = 0; i < *n; i++)
     if (m.links[i].before != DROPPED) tokens[kept++] = tokens[i];
