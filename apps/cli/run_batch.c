@@ -114,8 +114,14 @@ static att_status go(batch *b) {
   for (int64_t i = 0; i < b->n && status == ATT_OK; i++) status = prepare(b, i);
   if (status == ATT_OK && b->shared > 0)
     status = att_session_eval(b->jobs[0].session, b->texts[0].ids, b->shared);
-  for (int64_t i = 1; i < b->n && status == ATT_OK && b->shared > 0; i++)
+  for (int64_t i = 1; i < b->n && status == ATT_OK && b->shared > 0; i++) {
     status = att_session_copy(b->jobs[i].session, b->jobs[0].session, b->shared);
+    if (status != ATT_UNSUPPORTED) continue;
+    /* Its context gives it other positions: it reads all of its prompt. */
+    b->jobs[i].prompt = b->texts[i].ids;
+    b->jobs[i].n = b->texts[i].n;
+    status = ATT_OK;
+  }
   if (status == ATT_OK) status = att_generate_batch(b->jobs, b->n);
   return status;
 }

@@ -7,6 +7,19 @@
 
 enum { GROUP = 64 }; /* sessions in a pass */
 
+/* Rotations that depend on the length of a text follow the session's context: the
+ * same keys mean the same only where the tables begin alike. */
+static bool turn_alike(const att_session *a, const att_session *b, int64_t length) {
+  for (int i = 0; i < 2; i++) {
+    const att_rope_table *x = &a->ropes[i], *y = &b->ropes[i];
+    const size_t bytes = (size_t)(length * x->pairs) * sizeof(float);
+    if (x->cosine && bytes &&
+        (memcmp(x->cosine, y->cosine, bytes) || memcmp(x->sine, y->sine, bytes)))
+      return false;
+  }
+  return true;
+}
+
 static att_status check_copy(const att_session *session, const att_session *source,
                              int64_t length) {
   if (!session || !source)
@@ -21,6 +34,10 @@ static att_status check_copy(const att_session *session, const att_session *sour
   if (length > session->context)
     return att_fail(ATT_CONTEXT_FULL, "%lld positions are more than the context of %lld",
                     (long long)length, (long long)session->context);
+  if (!turn_alike(session, source, length))
+    return att_fail(ATT_UNSUPPORTED,
+                    "positions are turned otherwise in a context of %lld than in one of %lld",
+                    (long long)session->context, (long long)source->context);
   if (session != source && session->observers && length > 0)
     return att_fail(ATT_BAD_ARGUMENT, "a capture would miss the %lld positions copied",
                     (long long)length);
