@@ -1,7 +1,7 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
-.PHONY: run test test-all test-long test-peers bench bench-peers bench-ladder web format check clean
+.PHONY: run test test-all test-long test-peers bench bench-peers bench-ladder wasm web format check clean
 
 run:
 	@tools/install_packages build
@@ -57,6 +57,13 @@ bench-ladder:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target bench-ladder
 	build/release/bench/bench-ladder
+
+# The module for JavaScript: build/wasm/attend.wasm, used through wasm/attend.mjs.
+wasm:
+	@tools/install_packages wasm
+	@cmake --preset wasm >/dev/null
+	@cmake --build --preset wasm --target attend-wasm
+	@ls -l build/wasm/attend.wasm
 
 web:
 	@echo "make web: the page is not part of attend yet" >&2; exit 1

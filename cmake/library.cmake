@@ -7,13 +7,22 @@
 # libattend the version ATTEND_PRIVATE_<version>, which fits only the very same
 # version. See docs/decisions/0005-shared-libraries.md.
 
-# Sets `out` to the sources of some folders of src/.
+# Sets `out` to the sources of some folders of src/. In WebAssembly x_wasm.c takes
+# the place of x.c; elsewhere it is left out.
 function(att_sources out)
   set(all)
   foreach(folder ${ARGN})
     file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.c)
     list(APPEND all ${found})
   endforeach()
+  set(other ${all})
+  list(FILTER other INCLUDE REGEX "_wasm\\.c$")
+  if(ATT_WASM)
+    list(TRANSFORM other REPLACE "_wasm\\.c$" ".c")
+  endif()
+  if(other)
+    list(REMOVE_ITEM all ${other})
+  endif()
   set(${out} ${all} PARENT_SCOPE)
 endfunction()
 
