@@ -138,6 +138,95 @@ static void narrowing_differs_in_a_bit(void **state) {
   }
 }
 
+/* Any bytes but scales that are no numbers. */
+static void unpacking_differs_in_a_bit(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  att_rng rng;
+  att_rng_init(&rng, 5, 1);
+  for (int i = 0; i < n; i++) {
+    for (int round = 0; round < 60; round++) {
+      enum { most = 4, rows = 3 };
+      unsigned char bytes[most * 34 * 16];
+      int64_t groups = 1 + round % most;
+      for (size_t k = 0; k < sizeof bytes; k++) bytes[k] = (unsigned char)att_rng_u32(&rng);
+      for (size_t k = 1; k < sizeof bytes; k += 2) /* wherever a scale may lie */
+        if ((bytes[k] & 0x7c) == 0x7c) bytes[k] ^= 0x40;
+      for (int kind = 0; kind < 4; kind++) {
+        guarded out[2];
+        for (int side = 0; side < 2; side++) {
+          const att_kernels *k = side ? &all[i].plain : &all[i].table;
+          bool four = kind % 2;
+          out[side] = guarded_floats(kind < 2 ? groups * 512 : groups * 2 * rows * 16);
+          float *to = out[side].data;
+          memset(to, 0, (size_t)out[side].count * sizeof *to);
+          if (kind < 2)
+            (four ? k->unpack_keys_q4 : k->unpack_keys_q8)(to, bytes, groups);
+          else
+            (four ? k->unpack_values_q4 : k->unpack_values_q8)(to, rows * 16, bytes, rows, groups);
+        }
+        kcheck_same(&all[i], "an unpacking kernel", out[0], out[1], "kind %d, %lld groups\n", kind,
+                    (long long)groups);
+        guarded_free(&out[0]), guarded_free(&out[1]);
+      }
+    }
+  }
+}
+
+/* Keys (kind 0, 1) and values (2, 3) of a cache, 8 and 4 bits in turn. */
+static void quantised_products_differ_in_a_bit(void **state) {
+  (void)state;
+  candidate all[8];
+  int n = kcheck_candidates(all, 8);
+  att_rng rng;
+  att_rng_init(&rng, 6, 1);
+  for (int i = 0; i < n; i++) {
+    for (int round = 0; round < 80; round++) {
+      enum { most = 160, row = 6 * 34 }; /* keys; bytes of one key of 192 features */
+      static unsigned char bytes[(most + 16) * row];
+      int kind = round % 4, rows = 1 + round % 7;
+      int64_t keys = 1 + att_rng_u32(&rng) % most, features = 32 * (1 + att_rng_u32(&rng) % 6);
+      int64_t block = kind % 2 ? 18 : 34, cols = kind < 2 ? keys : features;
+      int64_t k = kind < 2 ? features : keys;
+      for (size_t at = 0; at < sizeof bytes; at++) bytes[at] = (unsigned char)att_rng_u32(&rng);
+      for (size_t at = 1; at < sizeof bytes; at += 2)
+        if ((bytes[at] & 0x7c) == 0x7c) bytes[at] ^= 0x40;
+      guarded a = guarded_floats(rows * k), scale = guarded_floats(rows);
+      guarded out[2] = {guarded_floats(rows * cols)};
+      kcheck_fill(&a, &rng, false);
+      kcheck_fill(&scale, &rng, false);
+      kcheck_fill(&out[0], &rng, false);
+      out[1] = guarded_copy(&out[0]);
+      for (int side = 0; side < 2; side++) {
+        const att_kernels *table = side ? &all[i].plain : &all[i].table;
+        att_tile tile = {.c = out[side].data,
+                         .c_row = cols,
+                         .a = a.data,
+                         .a_row = k,
+                         .a_k = 1,
+                         .b = bytes,
+                         .b_panel = features / 32 * block * 16,
+                         .b_k = features / 32 * block,
+                         .rows = rows,
+                         .cols = cols,
+                         .k = k,
+                         .accumulate = kind >= 2,
+                         .scale = kind >= 2 && round % 3 ? scale.data : NULL};
+        switch (kind) {
+        case 0: table->tile_keys_q8(&tile); break;
+        case 1: table->tile_keys_q4(&tile); break;
+        case 2: table->tile_values_q8(&tile); break;
+        default: table->tile_values_q4(&tile); break;
+        }
+      }
+      kcheck_same(&all[i], "a quantised product", out[0], out[1], "kind %d, %d rows, %lld x %lld\n",
+                  kind, rows, (long long)cols, (long long)k);
+      guarded_free(&a), guarded_free(&scale), guarded_free(&out[0]), guarded_free(&out[1]);
+    }
+  }
+}
+
 static void a_nan_is_missed(void **state) {
   (void)state;
   candidate all[8];
@@ -163,6 +252,8 @@ int main(void) {
       cmocka_unit_test(binary_kernels_differ_in_a_bit),
       cmocka_unit_test(rotation_differs_in_a_bit),
       cmocka_unit_test(narrowing_differs_in_a_bit),
+      cmocka_unit_test(unpacking_differs_in_a_bit),
+      cmocka_unit_test(quantised_products_differ_in_a_bit),
       cmocka_unit_test(a_nan_is_missed),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/rng.h"
@@ -26,6 +27,9 @@
 #include "kernels/body/backward_rows.h"
 #include "kernels/body/softmax_tile.h"
 #include "kernels/body/tile_product.h"
+#include "kernels/body/unpack.h"
+
+#include "kernels/body/tile_quantised.h"
 
 #include "kernels/body/backward_tile.h"
 

@@ -8,11 +8,19 @@
  * strides for free. Panels go outermost: a pair of them stays in the first-level
  * cache while all rows pass by. */
 
+/* Up to four rows are too few chains for a machine with many registers: there
+ * they take more panels at once. */
+#ifdef V_FEW_ROWS_PANELS
+#define V_MOST_PANELS V_FEW_ROWS_PANELS
+#else
+#define V_MOST_PANELS V_TILE_PANELS
+#endif
+
 /* The row's address: base of its group of three, plus 0, 1 or 2 strides. */
 #define V_A(base, r) ((base)[(r) / 3] + ((r) % 3) * a_row)
 
 /* Where a block's chains begin: +0, or the old c, scaled if asked. */
-V_INLINE void body_product_begin(vf acc[V_TILE_ROWS][V_TILE_PANELS], const att_tile *t,
+V_INLINE void body_product_begin(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t,
                                  const float *c, int64_t row, const int R, const int P,
                                  int64_t cols) {
   const int64_t c_row = t->c_row;
@@ -36,7 +44,7 @@ V_INLINE void body_product_finish(vf x, const att_tile *t, float *c, int64_t row
   v_store_n(c, x, lanes);
 }
 
-V_INLINE void body_product_end(vf acc[V_TILE_ROWS][V_TILE_PANELS], const att_tile *t, float *c,
+V_INLINE void body_product_end(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, float *c,
                                int64_t row, int64_t panel, const int R, const int P, int64_t cols) {
   const int64_t c_row = t->c_row;
   if (!t->bias && !t->residual && cols >= P * VN) {
@@ -66,7 +74,7 @@ V_INLINE void body_product_fetch(const unsigned char *b, int64_t offset) {
 
 V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                  const int P, int64_t cols, const int kind) {
-  vf acc[V_TILE_ROWS][V_TILE_PANELS];
+  vf acc[V_TILE_ROWS][V_MOST_PANELS];
   const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, b_panel = t->b_panel, k = t->k;
   const float *a[(V_TILE_ROWS + 2) / 3];
   const unsigned char *b = (const unsigned char *)t->b + panel * b_panel * (kind ? 2 : 4);
@@ -75,7 +83,7 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
   for (int g = 0; g < (R + 2) / 3; g++) a[g] = t->a + (row + 3 * g) * a_row;
   body_product_begin(acc, t, c, row, R, P, cols);
   for (int64_t j = 0; j < k; j++) {
-    vf column[V_TILE_PANELS];
+    vf column[V_MOST_PANELS];
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
     if (R <= 4)
       for (int p = 0; p < P; p++) body_product_fetch(b, p * b_panel * (kind ? 2 : 4) + t->ahead);
@@ -120,10 +128,26 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
 #define V_PRODUCT_BOTH(kind) V_PRODUCT_ROWS(1, kind)
 #endif
 
+#ifdef V_FEW_ROWS_PANELS
+#define V_PRODUCT_FEW(kind)                                                                        \
+  for (; t->rows <= 4 && panel + V_FEW_ROWS_PANELS <= panels; panel += V_FEW_ROWS_PANELS) {        \
+    int64_t cols = t->cols - panel * VN;                                                           \
+    switch (t->rows) {                                                                             \
+    case 1: body_product_block(t, 0, panel, 1, V_FEW_ROWS_PANELS, cols, kind); break;              \
+    case 2: body_product_block(t, 0, panel, 2, V_FEW_ROWS_PANELS, cols, kind); break;              \
+    case 3: body_product_block(t, 0, panel, 3, V_FEW_ROWS_PANELS, cols, kind); break;              \
+    case 4: body_product_block(t, 0, panel, 4, V_FEW_ROWS_PANELS, cols, kind); break;              \
+    }                                                                                              \
+  }
+#else
+#define V_PRODUCT_FEW(kind)
+#endif
+
 #define V_PRODUCT(name, kind)                                                                      \
   V_PRODUCT_BOTH(kind)                                                                             \
   static void name(const att_tile *t) {                                                            \
     int64_t panels = (t->cols + VN - 1) / VN, panel = 0;                                           \
+    V_PRODUCT_FEW(kind)                                                                            \
     V_PRODUCT_PAIRS(kind)                                                                          \
     for (; panel < panels; panel++) body_product_rows_1_##kind(t, panel, t->cols - panel * VN);    \
   }
@@ -132,6 +156,7 @@ V_PRODUCT(body_tile_product_f16, 1)
 V_PRODUCT(body_tile_product_bf16, 2)
 #undef V_PRODUCT
 #undef V_PRODUCT_BOTH
+#undef V_PRODUCT_FEW
 #undef V_PRODUCT_PAIRS
 #undef V_PRODUCT_ROWS
 #undef V_A

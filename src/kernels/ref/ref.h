@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/dtype.h"
 #include "base/rng.h"
@@ -28,5 +29,8 @@
 #include "kernels/ref/rows.h"
 #include "kernels/ref/softmax_tile.h"
 #include "kernels/ref/tile_product.h"
+#include "kernels/ref/unpack.h"
+
+#include "kernels/ref/tile_quantised.h"
 
 #endif

@@ -11,6 +11,7 @@
 #define V_TILE_ROWS 6
 #define V_TILE_PANELS 1
 #define V_NARROWS 1
+#define V_BYTES 1
 
 typedef struct {
   __m256 a, b;
@@ -121,6 +122,18 @@ static inline vi v_to_int(vf x) {
 }
 static inline vf v_from_int(vi x) {
   return V2(vf, _mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b));
+}
+static inline vf v_set1_f16(uint16_t a) {
+  __m256 x = _mm256_cvtph_ps(_mm_set1_epi16((int16_t)a));
+  return V2(vf, x, x);
+}
+static inline vi vi_load_i8(const int8_t *p) {
+  return V2(vi, _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)),
+            _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8))));
+}
+static inline vi vi_load_u8(const uint8_t *p) {
+  return V2(vi, _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)),
+            _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8))));
 }
 static inline vi vi_set1(int32_t x) { return V2(vi, _mm256_set1_epi32(x), _mm256_set1_epi32(x)); }
 static inline vi vi_iota(void) {

@@ -11,8 +11,10 @@
  * broadcast operand: 26 of 32 registers. */
 #define V_TILE_ROWS 12
 #define V_TILE_PANELS 2
+#define V_FEW_ROWS_PANELS 4
 #define V_CHAINS 4
 #define V_NARROWS 1
+#define V_BYTES 1
 
 typedef __m512 vf;
 typedef __m512i vi;
@@ -66,6 +68,13 @@ static inline vf v_from_int(vi a) { return _mm512_cvtepi32_ps(a); }
 static inline vi vi_set1(int32_t a) { return _mm512_set1_epi32(a); }
 static inline vi vi_iota(void) {
   return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+}
+static inline vf v_set1_f16(uint16_t a) { return _mm512_cvtph_ps(_mm256_set1_epi16((int16_t)a)); }
+static inline vi vi_load_i8(const int8_t *p) {
+  return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
+}
+static inline vi vi_load_u8(const uint8_t *p) {
+  return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
 static inline vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }

@@ -1,0 +1,85 @@
+/* Numbers of a quantised cache, 16 lanes at a time; ref/unpack.h tells how they
+ * lie. A scale times an integer is exact. */
+
+#ifndef V_BYTES /* the vocabulary's own, where it has them */
+static inline vf v_set1_f16(uint16_t a) { return v_set1(att_f16_to_f32(a)); }
+static inline vi vi_load_i8(const int8_t *p) {
+  int32_t wide[VN];
+  for (int i = 0; i < VN; i++) wide[i] = p[i];
+  vf bits;
+  memcpy(&bits, wide, sizeof bits);
+  return v_bits(bits);
+}
+static inline vi vi_load_u8(const uint8_t *p) {
+  int32_t wide[VN];
+  for (int i = 0; i < VN; i++) wide[i] = p[i];
+  vf bits;
+  memcpy(&bits, wide, sizeof bits);
+  return v_bits(bits);
+}
+#endif
+
+V_INLINE vf body_halves(vi bytes, int shift) {
+  return v_from_int(vi_sub(vi_and(vi_shr(bytes, shift), vi_set1(15)), vi_set1(8)));
+}
+
+V_INLINE vf body_key_scales(const unsigned char *group) {
+  uint16_t halves[VN];
+  memcpy(halves, group, sizeof halves);
+  return v_load_f16(halves);
+}
+
+V_INLINE vf body_block_scale(const unsigned char *block) {
+  uint16_t half;
+  memcpy(&half, block, sizeof half);
+  return v_set1_f16(half);
+}
+
+static void body_unpack_keys_q8(float *panels, const void *groups, int64_t n) {
+  for (int64_t g = 0; g < n; g++) {
+    const unsigned char *group = (const unsigned char *)groups + g * 34 * VN;
+    const int8_t *q = (const int8_t *)group + 2 * VN;
+    vf scale = body_key_scales(group);
+    for (int j = 0; j < 32; j++)
+      v_store(panels + (g * 32 + j) * VN, v_mul(scale, v_from_int(vi_load_i8(q + j * VN))));
+  }
+}
+
+static void body_unpack_keys_q4(float *panels, const void *groups, int64_t n) {
+  for (int64_t g = 0; g < n; g++) {
+    const unsigned char *group = (const unsigned char *)groups + g * 18 * VN;
+    vf scale = body_key_scales(group);
+    float *to = panels + g * 32 * VN;
+    for (int j = 0; j < 16; j++) {
+      vi bytes = vi_load_u8(group + (2 + j) * VN);
+      v_store(to + j * VN, v_mul(scale, body_halves(bytes, 0)));
+      v_store(to + (j + 16) * VN, v_mul(scale, body_halves(bytes, 4)));
+    }
+  }
+}
+
+static void body_unpack_values_q8(float *panels, int64_t panel, const void *blocks, int64_t n,
+                                  int64_t groups) {
+  const unsigned char *block = blocks;
+  for (int64_t r = 0; r < n; r++)
+    for (int64_t g = 0; g < groups; g++, block += 34) {
+      float *to = panels + 2 * g * panel + r * VN;
+      const int8_t *q = (const int8_t *)block + 2;
+      vf scale = body_block_scale(block);
+      v_store(to, v_mul(scale, v_from_int(vi_load_i8(q))));
+      v_store(to + panel, v_mul(scale, v_from_int(vi_load_i8(q + VN))));
+    }
+}
+
+static void body_unpack_values_q4(float *panels, int64_t panel, const void *blocks, int64_t n,
+                                  int64_t groups) {
+  const unsigned char *block = blocks;
+  for (int64_t r = 0; r < n; r++)
+    for (int64_t g = 0; g < groups; g++, block += 18) {
+      float *to = panels + 2 * g * panel + r * VN;
+      vf scale = body_block_scale(block);
+      vi bytes = vi_load_u8(block + 2);
+      v_store(to, v_mul(scale, body_halves(bytes, 0)));
+      v_store(to + panel, v_mul(scale, body_halves(bytes, 4)));
+    }
+}
