@@ -2,9 +2,16 @@
  *
  * A cache holds, for each layer and sequence, the keys and values of positions
  * 0 … length-1. Keys lie in the micro-kernel's own layout (panels of 16 keys,
- * feature-major), so decoding repacks nothing; values lie row by row. With a
- * 16-bit dtype the stored, rounded numbers are what attention sees, during
- * prefill too. Appending is in place; nothing is ever moved.
+ * feature-major), so decoding repacks nothing; values lie row by row. Attention
+ * sees the stored, rounded numbers, during prefill too. Appending is in place.
+ *
+ * Memory is contiguous (one page a sequence), or paged: sequences take pages
+ * from a common pool as they grow and may share those of a common beginning
+ * (att_cache_copy), or a ring, which keeps the last positions for layers whose
+ * window hides the earlier ones. With the same dtype all of them give attention
+ * the same bits.
+ *
+ * One thread at a time may change a cache; attention only reads it.
  */
 #ifndef ATTEND_CACHE_H
 #define ATTEND_CACHE_H
@@ -23,8 +30,11 @@ typedef struct att_cache_shape {
   int64_t kv_heads;          /* G */
   int64_t head_dim;          /* D */
   int64_t value_dim;         /* Dv */
-  int64_t capacity;          /* positions a sequence can hold */
-  att_dtype dtype;           /* f32, f16 or bf16 */
+  int64_t capacity;          /* positions a sequence can hold; ring: holds at least */
+  att_dtype dtype;           /* f32, f16, bf16; q8_0, q4_0: D and Dv multiples of 32 */
+  int64_t page;              /* positions of a page, rounded up to 16; 0: contiguous */
+  int64_t pages;             /* in the pool, with page; 0: enough for all sequences when full */
+  bool ring;                 /* keep the last `capacity` positions; page 0 means 16 */
 } att_cache_shape;
 
 /* Allocates the whole cache, zeroed. TOO_LARGE, BAD_ARGUMENT, OUT_OF_MEMORY. */
@@ -32,7 +42,8 @@ ATT_API att_status att_cache_create(att_cache **out, att_runtime *runtime,
                                     const att_cache_shape *shape);
 ATT_API void att_cache_free(att_cache *cache);
 
-/* The shape it was created with; capacity rounded up to whole panels. */
+/* The shape it was created with; capacity rounded up to whole pages, or panels of
+ * a contiguous cache, page and pages as chosen. */
 ATT_API const att_cache_shape *att_cache_describe(const att_cache *cache);
 
 /* Bytes that all its memory takes. */
@@ -41,22 +52,33 @@ ATT_API int64_t att_cache_bytes(const att_cache *cache);
 /* Positions held for a sequence, the same for every layer. */
 ATT_API int64_t att_cache_length(const att_cache *cache, int64_t sequence);
 
+/* The first position that is still there: 0 but for a ring. */
+ATT_API int64_t att_cache_first(const att_cache *cache, int64_t sequence);
+
+/* Pages that no sequence uses. */
+ATT_API int64_t att_cache_free_pages(const att_cache *cache);
+
 /* Writes keys and values of `count` new positions, first = the length so far:
  * k f32 [G,count,D], v f32 [G,count,Dv], any strides, rounded to the cache's
  * dtype. Every layer must be written before att_cache_advance makes the
- * positions count. CONTEXT_FULL with both numbers in the message, BAD_SHAPE. */
+ * positions count. CONTEXT_FULL with both numbers in the message, if the
+ * sequence or the pool has no room; BAD_SHAPE; BAD_ARGUMENT for a number that a
+ * block type cannot hold (infinite, NaN, beyond about 8e6 in q8_0). */
 ATT_API att_status att_cache_write(att_cache *cache, int64_t layer, int64_t sequence, att_view k,
                                    att_view v);
 
 /* Adds `count` written positions to the sequence's length. CONTEXT_FULL. */
 ATT_API att_status att_cache_advance(att_cache *cache, int64_t sequence, int64_t count);
 
-/* Forgets all positions from `length` on. BAD_ARGUMENT if there are fewer. */
+/* Forgets all positions from `length` on and gives whole pages back. BAD_ARGUMENT
+ * if there are fewer, or if a ring has already lost position `length`-1. */
 ATT_API att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length);
 
-/* Makes a sequence hold what the first `length` positions of another one of a cache of
- * the same layers, heads, sizes and dtype hold, which may be the same cache. What it
- * held before is forgotten. BAD_ARGUMENT, BAD_DTYPE, CONTEXT_FULL. */
+/* Makes a sequence hold what the first `length` positions of another one of a cache
+ * of the same layers, heads, sizes and dtype hold, which may be the same cache:
+ * then whole pages are shared until one side writes to them, and at most one page
+ * is copied. What it held before is forgotten. BAD_ARGUMENT, BAD_DTYPE,
+ * CONTEXT_FULL; UNSUPPORTED for rings. */
 ATT_API att_status att_cache_copy(att_cache *cache, int64_t sequence, const att_cache *source,
                                   int64_t source_sequence, int64_t length);
 

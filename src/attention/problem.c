@@ -33,6 +33,19 @@ static att_status check_input(const att_view *view, const char *name, int ndim) 
   return ATT_OK;
 }
 
+/* Over a ring only what is said relative to the row has a meaning. */
+static att_status check_ring_features(const att_sdpa_args *a) {
+  for (int n = 0; n < a->mask.n_rules; n++)
+    if (a->mask.rules[n].kind != ATT_MASK_CAUSAL && a->mask.rules[n].kind != ATT_MASK_WINDOW)
+      return att_fail(ATT_UNSUPPORTED, "a mask of kind %s over a ring",
+                      att_mask_kind_name(a->mask.rules[n].kind));
+  if (present(&a->bias) || a->dropout > 0.0)
+    return att_fail(ATT_UNSUPPORTED, "a bias or dropout over a ring");
+  if (present(&a->weights) || present(&a->scores) || present(&a->column_sums))
+    return att_fail(ATT_UNSUPPORTED, "weights, scores or column sums over a ring");
+  return ATT_OK;
+}
+
 static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
   if (a->cache) {
     const att_cache_shape *shape = att_cache_describe(a->cache);
@@ -50,6 +63,10 @@ static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
                       (long long)shape->capacity, (long long)ATT_MAX_SIZE);
     p->g = shape->kv_heads;
     p->s = shape->capacity;
+    if (shape->ring) {
+      p->s += 2 * shape->page + a->span; /* counted from a span before the first */
+      ATT_TRY(check_ring_features(a));
+    }
     p->dv = shape->value_dim;
     p->dtype = shape->dtype;
     if (a->q.dtype == ATT_F64) return att_fail(ATT_BAD_DTYPE, "q is f64 over a cache");

@@ -108,14 +108,8 @@ void att_result_clear_columns(const att_problem *p, int64_t b, int64_t h) {
 void att_result_cache_rows(const att_cache *cache, int64_t layer, int64_t sequence, int64_t head,
                            int64_t first, int64_t n, float *k, float *v) {
   const att_cache_shape *shape = &cache->shape;
-  const void *keys = att_cache_keys(cache, layer, sequence, head);
-  const void *values = att_cache_values(cache, layer, sequence, head);
   for (int64_t r = 0; r < n; r++) {
-    int64_t t = first + r;
-    for (int64_t d = 0; d < shape->head_dim; d++)
-      k[r * shape->head_dim + d] = att_load_f32(
-          keys, (t / ATT_LANES * shape->head_dim + d) * ATT_LANES + t % ATT_LANES, shape->dtype);
-    for (int64_t c = 0; c < shape->value_dim; c++)
-      v[r * shape->value_dim + c] = att_load_f32(values, t * shape->value_dim + c, shape->dtype);
+    att_cache_load_key(cache, layer, sequence, head, first + r, k + r * shape->head_dim, 1);
+    att_cache_load_value(cache, layer, sequence, head, first + r, v + r * shape->value_dim, 1);
   }
 }

@@ -30,19 +30,29 @@ static int64_t keys_of(const att_problem *p, int64_t b, int64_t t) {
   return att_cache_length(a->cache, cache_sequence(a, b)) + t;
 }
 
+/* A ring's keys are counted from a span's first that lies before what is left:
+ * spans that are gone would have left no trace. */
+static int64_t ring_start(const att_problem *p, int64_t b) {
+  const att_sdpa_args *a = p->args;
+  if (!a->cache || !att_cache_describe(a->cache)->ring) return 0;
+  return att_cache_first(a->cache, cache_sequence(a, b)) / p->span * p->span;
+}
+
 att_sequence att_problem_sequence(const att_problem *p, int64_t b) {
   const att_sdpa_args *a = p->args;
   att_sequence s = {.batch = a->cu_q ? 0 : b, .t = p->t};
+  int64_t gone = ring_start(p, b);
   if (a->cu_q) {
     s.q_first = a->cu_q[b];
     s.t = a->cu_q[b + 1] - a->cu_q[b];
   }
   int64_t end;
-  key_range(&a->mask, b, keys_of(p, b, s.t), &s.start, &end);
+  key_range(&a->mask, b, keys_of(p, b, s.t) - gone, &s.start, &end);
   s.n = end - s.start;
-  s.k_first = (a->cu_k ? a->cu_k[b] : 0) + s.start;
+  s.k_first = (a->cu_k ? a->cu_k[b] : gone) + s.start;
   if (a->mask.align == ATT_ALIGN_BOTTOM_RIGHT) s.offset = s.n - s.t;
-  if (a->mask.align == ATT_ALIGN_OFFSETS) s.offset = a->mask.offsets[b];
+  if (a->mask.align == ATT_ALIGN_OFFSETS) s.offset = a->mask.offsets[b] - gone;
+  if (a->mask.align == ATT_ALIGN_TOP_LEFT) s.offset = -gone;
   return s;
 }
 
@@ -55,6 +65,24 @@ static att_status check_packed(const att_problem *p, const int32_t *cu, int64_t 
                       cu[n + 1], cu[n]);
   if (cu[p->b] > total)
     return att_fail(ATT_BAD_ARGUMENT, "%s ends at %d of %lld", name, cu[p->b], (long long)total);
+  return ATT_OK;
+}
+
+/* What a row may look at must still be there. */
+static att_status check_ring(const att_problem *p, int64_t b) {
+  const att_sdpa_args *a = p->args;
+  if (!a->cache || !att_cache_describe(a->cache)->ring) return ATT_OK;
+  att_sequence s = att_problem_sequence(p, b);
+  int64_t held = att_cache_first(a->cache, cache_sequence(a, b)) - s.k_first;
+  for (int64_t i = 0; i < s.t; i++) {
+    att_mask_query query = att_problem_query(p, &s, b, 0, i);
+    int64_t low, high;
+    att_mask_interval(&a->mask, &query, &low, &high);
+    if (low < high && low < held)
+      return att_fail(
+          ATT_CONTEXT_FULL, "row %lld of sequence %lld sees position %lld; the ring begins at %lld",
+          (long long)i, (long long)b, (long long)(s.k_first + low), (long long)(s.k_first + held));
+  }
   return ATT_OK;
 }
 
@@ -73,6 +101,7 @@ att_status att_problem_check_sequences(const att_problem *p) {
                         (long long)att_cache_describe(a->cache)->sequences);
     }
     int64_t keys = keys_of(p, b, t);
+    keys -= ring_start(p, b);
     if (keys < 0 || keys > p->s)
       return att_fail(ATT_BAD_ARGUMENT, "sequence %lld has %lld keys of %lld", (long long)b,
                       (long long)keys, (long long)p->s);
@@ -81,6 +110,7 @@ att_status att_problem_check_sequences(const att_problem *p) {
       return att_fail(ATT_BAD_ARGUMENT, "offsets[%lld] is %lld, beyond ±2^30", (long long)b,
                       (long long)a->mask.offsets[b]);
     ATT_TRY(att_mask_check_contents(&a->mask, b, t, keys));
+    ATT_TRY(check_ring(p, b));
   }
   return ATT_OK;
 }

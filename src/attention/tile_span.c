@@ -39,55 +39,135 @@ static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_
   w->v_panel = n * ATT_LANES;
 }
 
-/* A cache's keys lie in panels already; f32 ones are used in place. A sequence
- * whose first key is not at a panel's edge has its keys moved. */
-static void load_cached_keys(att_tile_work *w, const void *keys, int64_t first, int64_t n) {
+static int64_t cache_sequence(const att_tile_work *w) {
+  const att_sdpa_args *a = w->problem->args;
+  return a->cache_sequences ? a->cache_sequences[w->b] : w->b;
+}
+
+static const void *cached_keys(const att_tile_work *w, int64_t position) {
+  const att_sdpa_args *a = w->problem->args;
+  return att_cache_keys(a->cache, a->cache_layer, cache_sequence(w), w->kv_head, position);
+}
+
+static const void *cached_values(const att_tile_work *w, int64_t position) {
+  const att_sdpa_args *a = w->problem->args;
+  return att_cache_values(a->cache, a->cache_layer, cache_sequence(w), w->kv_head, position);
+}
+
+static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+
+/* n keys of a page, at a panel's edge, as f32 panels. */
+static void unpack_keys(const att_tile_work *w, float *to, int64_t position, int64_t n) {
   const att_problem *p = w->problem;
-  int64_t d = p->d, panels = (n + ATT_LANES - 1) / ATT_LANES;
-  w->k_panel = d * ATT_LANES;
-  if (first % ATT_LANES == 0 && p->dtype == ATT_F32) {
-    w->k = (const float *)keys + first * d;
-    return;
-  }
-  w->k = w->k_store;
-  if (first % ATT_LANES == 0) {
-    att_pack how = {.n = ATT_LANES, .k = panels * d, .row_stride = 1, .k_stride = ATT_LANES};
-    pack(w->kernels, w->k_store, keys, first * d, p->dtype, &how);
-    return;
-  }
-  memset(w->k_store, 0, (size_t)(panels * w->k_panel) * sizeof(float));
-  for (int64_t r = 0; r < n; r++) {
-    int64_t t = first + r;
-    for (int64_t c = 0; c < d; c++)
-      w->k_store[(r / ATT_LANES * d + c) * ATT_LANES + r % ATT_LANES] =
-          att_load_f32(keys, (t / ATT_LANES * d + c) * ATT_LANES + t % ATT_LANES, p->dtype);
+  int64_t panels = (n + ATT_LANES - 1) / ATT_LANES;
+  const unsigned char *from = cached_keys(w, position);
+  if (p->dtype == ATT_F32) {
+    memcpy(to, from, (size_t)(panels * w->k_panel) * sizeof(float));
+  } else if (att_dtype_is_float(p->dtype)) {
+    att_pack how = {.n = ATT_LANES, .k = panels * p->d, .row_stride = 1, .k_stride = ATT_LANES};
+    pack(w->kernels, to, from, 0, p->dtype, &how);
+  } else {
+    int64_t groups = panels * p->d / att_dtype_block(p->dtype);
+    (p->dtype == ATT_Q8_0 ? w->kernels->unpack_keys_q8 : w->kernels->unpack_keys_q4)(to, from,
+                                                                                     groups);
   }
 }
 
-/* Few rows over a 16-bit cache: the kernel widens while it reads. */
-static bool use_cache_as_it_is(att_tile_work *w, const void *keys, const void *values, int64_t at) {
+/* The span's keys as f32 panels. A sequence whose first key is not at a panel's
+ * edge has its keys moved one by one. */
+static void gather_keys(att_tile_work *w, int64_t first, int64_t n) {
   const att_problem *p = w->problem;
-  if (w->rows >= WIDEN_ROWS || at % ATT_LANES || p->dv % ATT_LANES || p->dtype == ATT_F32)
-    return false;
-  w->element = 2;
-  w->product = p->dtype == ATT_F16 ? w->kernels->tile_product_f16 : w->kernels->tile_product_bf16;
-  w->k = (const uint16_t *)keys + at * p->d;
-  w->k_panel = p->d * ATT_LANES;
-  w->v = (const uint16_t *)values + at * p->dv;
-  w->v_row = p->dv;
-  w->v_panel = ATT_LANES;
+  const att_sdpa_args *a = p->args;
+  w->k = w->k_store;
+  if (first % ATT_LANES == 0) {
+    for (int64_t r = 0, run; r < n; r += run) {
+      run = at_most(att_cache_run(a->cache, first + r), n - r);
+      unpack_keys(w, w->k_store + r * p->d, first + r, run);
+    }
+    return;
+  }
+  memset(w->k_store, 0, (size_t)((n + ATT_LANES - 1) / ATT_LANES * w->k_panel) * sizeof(float));
+  for (int64_t r = 0; r < n; r++)
+    att_cache_load_key(a->cache, a->cache_layer, cache_sequence(w), w->kv_head, first + r,
+                       w->k_store + r / ATT_LANES * w->k_panel + r % ATT_LANES, ATT_LANES);
+}
+
+/* n values of a page as rows of f32 panels. */
+static void unpack_values(const att_tile_work *w, float *to, int64_t position, int64_t n) {
+  const att_problem *p = w->problem;
+  const unsigned char *from = cached_values(w, position);
+  if (att_dtype_is_float(p->dtype)) {
+    att_pack how = {
+        .n = p->dv, .k = n, .row_stride = 1, .k_stride = p->dv, .panel_stride = w->v_panel};
+    pack(w->kernels, to, from, 0, p->dtype, &how);
+  } else {
+    (p->dtype == ATT_Q8_0 ? w->kernels->unpack_values_q8 : w->kernels->unpack_values_q4)(
+        to, w->v_panel, from, n, p->dv / att_dtype_block(p->dtype));
+  }
+}
+
+/* The span's values packed for many rows. */
+static void gather_values(att_tile_work *w, int64_t first, int64_t n) {
+  w->v = w->v_store;
+  w->v_row = ATT_LANES;
+  w->v_panel = n * ATT_LANES;
+  for (int64_t r = 0, run; r < n; r += run) {
+    run = at_most(att_cache_run(w->problem->args->cache, first + r), n - r);
+    unpack_values(w, w->v_store + r * ATT_LANES, first + r, run);
+  }
+}
+
+/* Few rows let the kernel widen or unpack numbers as it reads them. */
+static bool read_in_place(att_tile_work *w) {
+  const att_problem *p = w->problem;
+  const att_kernels *k = w->kernels;
+  int64_t block = att_dtype_block(p->dtype), bytes = att_dtype_bytes(p->dtype);
+  w->element = att_dtype_is_float(p->dtype) ? bytes : 1;
+  switch (p->dtype) {
+  case ATT_F16: w->product = w->mix = k->tile_product_f16; return true;
+  case ATT_BF16: w->product = w->mix = k->tile_product_bf16; return true;
+  case ATT_Q8_0: w->product = k->tile_keys_q8, w->mix = k->tile_values_q8; break;
+  case ATT_Q4_0: w->product = k->tile_keys_q4, w->mix = k->tile_values_q4; break;
+  default: return false;
+  }
+  w->k_panel = p->d / block * bytes * ATT_LANES;
+  w->v_row = p->dv / block * bytes;
   return true;
 }
 
+/* f32 keys are always read where they lie, and values where packing does not pay. */
 static void load_cache_span(att_tile_work *w, int64_t at, int64_t n) {
   const att_problem *p = w->problem;
-  const att_sdpa_args *a = p->args;
-  int64_t sequence = a->cache_sequences ? a->cache_sequences[w->b] : w->b;
-  const void *keys = att_cache_keys(a->cache, a->cache_layer, sequence, w->kv_head);
-  const void *values = att_cache_values(a->cache, a->cache_layer, sequence, w->kv_head);
-  if (use_cache_as_it_is(w, keys, values, at)) return;
-  load_cached_keys(w, keys, at, n);
-  load_values(w, values, at * p->dv, p->dv, 1, n);
+  bool edge = at % ATT_LANES == 0, lanes = p->dv % ATT_LANES == 0;
+  w->k_panel = p->d * ATT_LANES;
+  w->k = w->v = NULL;
+  w->v_row = p->dv;
+  w->v_panel = ATT_LANES;
+  if (edge && lanes && w->rows < WIDEN_ROWS && read_in_place(w)) return;
+  w->element = sizeof(float);
+  if (!edge || p->dtype != ATT_F32) gather_keys(w, at, n);
+  if (p->dtype != ATT_F32 || !lanes || w->rows >= PACK_ROWS) gather_values(w, at, n);
+}
+
+/* How far a page's keys go, in the span's counting. */
+static void clip_to_page(const att_tile_work *w, int64_t first, int64_t position, int64_t *end) {
+  *end = at_most(*end, first + att_cache_run(w->problem->args->cache, position));
+}
+
+const void *att_tile_keys(const att_tile_work *w, int64_t first, int64_t *end) {
+  int64_t position = w->sequence.k_first + first;
+  if (w->k)
+    return (const unsigned char *)w->k +
+           (first - w->span_first) / ATT_LANES * w->k_panel * w->element;
+  clip_to_page(w, first, position, end);
+  return cached_keys(w, position);
+}
+
+const void *att_tile_values(const att_tile_work *w, int64_t first, int64_t *end) {
+  int64_t position = w->sequence.k_first + first;
+  if (w->v) return (const unsigned char *)w->v + (first - w->span_first) * w->v_row * w->element;
+  clip_to_page(w, first, position, end);
+  return cached_values(w, position);
 }
 
 void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
@@ -97,7 +177,7 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
   w->span_first = first;
   w->span_end = end;
   w->element = sizeof(float);
-  w->product = w->kernels->tile_product;
+  w->product = w->mix = w->kernels->tile_product;
   if (a->cache) {
     load_cache_span(w, at, n);
     return;
@@ -216,7 +296,7 @@ static bool is_hidden(const att_tile_work *w, const att_tile *mix, int64_t r, in
   uint32_t bits;
   memcpy(&bits, mix->a + r * mix->a_row + j, sizeof bits);
   if (bits == 0x80000000u) return true;
-  return w->keep && w->keep[r * w->problem->block + j] == 0.0f;
+  return w->keep && w->keep[r * w->problem->block + (mix->a - w->s) + j] == 0.0f;
 }
 
 void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix) {
@@ -224,19 +304,19 @@ void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix) {
     att_tile run = *mix;
     run.rows = 1;
     run.c = mix->c + r * mix->c_row;
-    run.scale = mix->scale + r;
+    run.scale = mix->scale ? mix->scale + r : NULL;
     for (int64_t j = 0; j < mix->k; j += run.k + 1) {
       run.k = 0;
       while (j + run.k < mix->k && !is_hidden(w, mix, r, j + run.k)) run.k++;
       if (run.k == 0) continue;
       run.a = mix->a + r * mix->a_row + j;
       run.b = (const unsigned char *)mix->b + j * mix->b_k * w->element;
-      w->product(&run);
+      w->mix(&run);
       run.scale = NULL;
     }
     if (run.scale) { /* every visible key was dropped: the factor alone */
       run.k = 0;
-      w->product(&run);
+      w->mix(&run);
     }
   }
 }

@@ -19,8 +19,43 @@
 
 #include "base/threads.h"
 
-static const void *at_element(const att_tile_work *w, const void *base, int64_t index) {
-  return (const unsigned char *)base + index * w->element;
+/* How far behind a piece of b the block after this one lies, for a hint. */
+static int64_t ahead(const att_tile_work *w, const void *b,
+                     const void *(*find)(const att_tile_work *, int64_t, int64_t *),
+                     int64_t first) {
+  int64_t next = first + w->problem->block, end = next;
+  return next < w->span_end ? (const char *)find(w, next, &end) - (const char *)b : 0;
+}
+
+/* S = Q K^T, and O = O * factor + P V, piece by piece of what lies adjacent: the
+ * sums go on where the piece before left them. */
+static void score(const att_tile_work *w, att_tile *product, int64_t first, int64_t end) {
+  float *s = product->c;
+  for (int64_t at = first, stop; at < end; at = stop) {
+    stop = end;
+    product->b = att_tile_keys(w, at, &stop);
+    product->c = s + (at - first);
+    product->cols = stop - at;
+    product->ahead = ahead(w, product->b, att_tile_keys, at);
+    w->product(product);
+  }
+}
+
+static void mix_values(const att_tile_work *w, att_tile *mix, int64_t first, int64_t end,
+                       bool careful) {
+  const float *weights = mix->a;
+  for (int64_t at = first, stop; at < end; at = stop) {
+    stop = end;
+    mix->b = att_tile_values(w, at, &stop);
+    mix->a = weights + (at - first);
+    mix->k = stop - at;
+    mix->ahead = ahead(w, mix->b, att_tile_values, at);
+    if (careful)
+      att_tile_mix_visible(w, mix);
+    else
+      w->mix(mix);
+    mix->scale = NULL;
+  }
 }
 
 /* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
@@ -40,15 +75,12 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .a = w->q + row * w->q_row,
       .a_row = w->q_row,
       .a_k = 1,
-      .b = at_element(w, w->k, (first - w->span_first) / ATT_LANES * w->k_panel),
       .b_panel = w->k_panel,
       .b_k = ATT_LANES,
       .rows = rows,
-      .cols = end - first,
       .k = p->d,
-      .ahead = p->block * p->d * w->element,
   };
-  w->product(&product);
+  score(w, &product, first, end);
 
   att_softmax_tile softmax = {
       .s = w->s,
@@ -81,20 +113,14 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .a = w->s,
       .a_row = p->block,
       .a_k = 1,
-      .b = at_element(w, w->v, (first - w->span_first) * w->v_row),
       .b_panel = w->v_panel,
       .b_k = w->v_row,
       .rows = rows,
       .cols = p->dv,
-      .k = end - first,
-      .ahead = p->block * w->v_row * w->element,
       .accumulate = true,
       .scale = w->factor,
   };
-  if (careful)
-    att_tile_mix_visible(w, &mix);
-  else
-    w->product(&mix);
+  mix_values(w, &mix, first, end, careful);
 }
 
 static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool careful) {

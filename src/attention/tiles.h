@@ -45,9 +45,10 @@ typedef struct att_tile_work {
   float *slopes, *sinks;   /* [chunk] or NULL */
   float *m, *l, *lse, *o;  /* [chunk], o [chunk, Dv]: totals */
 
-  const void *k, *v; /* the span's keys in panels; its values */
+  const void *k, *v; /* the span's keys in panels; its values. NULL: in a cache's pages */
   int64_t element;   /* bytes of their elements: 4, or 2 as a cache holds them */
-  void (*product)(const att_tile *tile); /* the kernel that reads them */
+  void (*product)(const att_tile *tile); /* the kernel that reads the keys */
+  void (*mix)(const att_tile *tile);     /* and the one for the values */
   int64_t k_panel, v_row, v_panel;
   int64_t span_first, span_end;
   float *k_store, *v_store; /* packed here unless usable as they lie */
@@ -82,6 +83,11 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end);
 void att_tile_use_own(att_tile_work *w);
 void att_tile_use_totals(att_tile_work *w, int64_t row);
 void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t piece);
+
+/* Keys (in panels) and values from `first` on, where the span has them, and in
+ * *end how far they lie adjacent, which never grows. */
+const void *att_tile_keys(const att_tile_work *w, int64_t first, int64_t *end);
+const void *att_tile_values(const att_tile_work *w, int64_t first, int64_t *end);
 
 /* Narrows the keys to panels that some row's interval meets; false if none. */
 bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first, int64_t *end);

@@ -1,4 +1,4 @@
-/* A contiguous cache: everything is allocated once, appending writes in place. */
+/* A cache as its users see it: making one, writing to it, reading it back. */
 #include "kv/cache.h"
 
 #include <string.h>
@@ -7,60 +7,111 @@
 #include "base/dtype.h"
 #include "tensor/shape.h"
 
-enum { panel = 16 };
+enum { panel = ATT_CACHE_PANEL };
 
-static int64_t heads_of(const att_cache *cache) {
-  return cache->shape.layers * cache->shape.sequences * cache->shape.kv_heads;
-}
+static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
-static att_status check_shape(const att_cache_shape *s) {
+static att_status check_sizes(const att_cache_shape *s) {
   const struct {
     const char *name;
-    int64_t value;
-  } sizes[] = {{"layers", s->layers},     {"sequences", s->sequences}, {"kv_heads", s->kv_heads},
-               {"head_dim", s->head_dim}, {"value_dim", s->value_dim}, {"capacity", s->capacity}};
-  int64_t product = 8; /* bytes of the widest element, twice over */
+    int64_t value, least;
+  } sizes[] = {{"layers", s->layers, 1},         {"sequences", s->sequences, 1},
+               {"kv_heads", s->kv_heads, 1},     {"head_dim", s->head_dim, 1},
+               {"value_dim", s->value_dim, 1},   {"capacity", s->capacity, 1},
+               {"positions a page", s->page, 0}, {"pages", s->pages, 0}};
   for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-    if (sizes[i].value < 1)
+    if (sizes[i].value < sizes[i].least)
       return att_fail(ATT_BAD_ARGUMENT, "a cache with %lld %s", (long long)sizes[i].value,
                       sizes[i].name);
-    int64_t size; /* with room for a whole panel */
-    if (!att_add_checked(&size, sizes[i].value, panel) || !att_mul_checked(&product, product, size))
+    if (sizes[i].value > (int64_t)1 << 40)
       return att_fail(ATT_TOO_LARGE, "a cache of this shape has no possible size (%s %lld)",
                       sizes[i].name, (long long)sizes[i].value);
   }
-  if (s->dtype != ATT_F32 && s->dtype != ATT_F16 && s->dtype != ATT_BF16)
-    return att_fail(ATT_BAD_DTYPE, "a cache of %s; f32, f16 and bf16 are possible",
+  return ATT_OK;
+}
+
+static att_status check_dtype(const att_cache_shape *s) {
+  if (s->dtype == ATT_Q8_0 || s->dtype == ATT_Q4_0) {
+    int64_t block = att_dtype_block(s->dtype);
+    if (s->head_dim % block || s->value_dim % block)
+      return att_fail(ATT_BAD_SHAPE,
+                      "a cache of %s with head dims %lld and %lld, not multiples of %lld",
+                      att_dtype_name(s->dtype), (long long)s->head_dim, (long long)s->value_dim,
+                      (long long)block);
+  } else if (s->dtype != ATT_F32 && s->dtype != ATT_F16 && s->dtype != ATT_BF16) {
+    return att_fail(ATT_BAD_DTYPE, "a cache of %s; f32, f16, bf16, q8_0 and q4_0 are possible",
                     att_dtype_name(s->dtype));
+  }
+  return ATT_OK;
+}
+
+/* Page size, pages a table names, pages in the pool; and whether all of it has a
+ * possible size. */
+static att_status choose_pages(att_cache *cache, const att_cache_shape *asked) {
+  att_cache_shape *s = &cache->shape;
+  *s = *asked;
+  s->page = round_up(s->page ? s->page : s->ring ? panel : s->capacity, panel);
+  cache->table = (s->capacity + s->page - 1) / s->page;
+  if (asked->page || s->ring) s->capacity = cache->table * s->page;
+  /* The last `capacity` positions may begin and end inside a page. */
+  if (s->ring) cache->table++;
+  if (!asked->page) s->capacity = round_up(s->capacity, panel);
+  int64_t enough, bytes;
+  if (!att_mul_checked(&enough, cache->table, s->sequences) || enough > INT32_MAX)
+    return att_fail(ATT_TOO_LARGE, "%lld sequences of %lld pages", (long long)s->sequences,
+                    (long long)cache->table);
+  if (!s->pages || s->pages > enough) s->pages = enough;
+  int64_t block = att_dtype_block(s->dtype);
+  cache->key_row = s->head_dim / block * att_dtype_bytes(s->dtype);
+  cache->value_row = s->value_dim / block * att_dtype_bytes(s->dtype);
+  const int64_t factors[] = {s->layers, s->kv_heads, s->pages, s->page,
+                             cache->key_row + cache->value_row};
+  bytes = 2; /* twice over: sums of sizes must fit as well */
+  for (size_t i = 0; i < sizeof factors / sizeof factors[0]; i++)
+    if (!att_mul_checked(&bytes, bytes, factors[i]))
+      return att_fail(ATT_TOO_LARGE, "a cache of this shape has no possible size");
+  return ATT_OK;
+}
+
+static int64_t positions_of(const att_cache *cache) {
+  const att_cache_shape *s = &cache->shape;
+  return s->layers * s->kv_heads * s->pages * s->page;
+}
+
+static att_status allocate(att_cache *cache) {
+  void *memory;
+  const att_runtime *runtime = cache->runtime;
+  const att_cache_shape *s = &cache->shape;
+  int64_t entries = s->sequences * cache->table;
+#define TAKE(field, count, size, what)                                                             \
+  do {                                                                                             \
+    ATT_TRY(att_alloc(&memory, runtime, count, size, what));                                       \
+    cache->field = memory;                                                                         \
+  } while (0)
+  TAKE(keys, positions_of(cache), (size_t)cache->key_row, "cached keys");
+  TAKE(values, positions_of(cache), (size_t)cache->value_row, "cached values");
+  TAKE(lengths, s->sequences, sizeof(int64_t), "cache lengths");
+  TAKE(ends, s->sequences, sizeof(int64_t), "cache lengths");
+  TAKE(tables, entries, sizeof(int32_t), "cache tables");
+  TAKE(owners, s->pages, sizeof(int32_t), "cache pages");
+#undef TAKE
+  for (int64_t n = 0; n < entries; n++) cache->tables[n] = -1;
+  cache->free_pages = s->pages;
   return ATT_OK;
 }
 
 att_status att_cache_create(att_cache **out, att_runtime *runtime, const att_cache_shape *shape) {
   if (!out || !runtime || !shape)
     return att_fail(ATT_BAD_ARGUMENT, "att_cache_create: out, runtime or shape is NULL");
-  ATT_TRY(check_shape(shape));
+  att_cache chosen = {.runtime = runtime};
+  ATT_TRY(check_sizes(shape));
+  ATT_TRY(check_dtype(shape));
+  ATT_TRY(choose_pages(&chosen, shape));
   void *memory;
   ATT_TRY(att_alloc(&memory, runtime, 1, sizeof(att_cache), "a cache"));
   att_cache *cache = memory;
-  cache->runtime = runtime;
-  cache->shape = *shape;
-  cache->shape.capacity = (shape->capacity + panel - 1) / panel * panel;
-  cache->element = att_dtype_bytes(shape->dtype);
-  cache->key_stride = cache->shape.capacity * shape->head_dim;
-  cache->value_stride = cache->shape.capacity * shape->value_dim;
-
-  void *keys = NULL, *values = NULL, *lengths = NULL;
-  size_t element = (size_t)cache->element;
-  att_status status =
-      att_alloc(&keys, runtime, heads_of(cache) * cache->key_stride, element, "cached keys");
-  if (status == ATT_OK)
-    status = att_alloc(&values, runtime, heads_of(cache) * cache->value_stride, element,
-                       "cached values");
-  if (status == ATT_OK)
-    status = att_alloc(&lengths, runtime, shape->sequences, sizeof(int64_t), "cache lengths");
-  cache->keys = keys;
-  cache->values = values;
-  cache->lengths = lengths;
+  *cache = chosen;
+  att_status status = allocate(cache);
   if (status != ATT_OK) {
     att_cache_free(cache);
     return status;
@@ -71,11 +122,14 @@ att_status att_cache_create(att_cache **out, att_runtime *runtime, const att_cac
 
 void att_cache_free(att_cache *cache) {
   if (!cache) return;
-  size_t element = (size_t)cache->element;
   const att_runtime *runtime = cache->runtime;
-  att_release(runtime, cache->keys, heads_of(cache) * cache->key_stride, element);
-  att_release(runtime, cache->values, heads_of(cache) * cache->value_stride, element);
-  att_release(runtime, cache->lengths, cache->shape.sequences, sizeof(int64_t));
+  const att_cache_shape *s = &cache->shape;
+  att_release(runtime, cache->keys, positions_of(cache), (size_t)cache->key_row);
+  att_release(runtime, cache->values, positions_of(cache), (size_t)cache->value_row);
+  att_release(runtime, cache->lengths, s->sequences, sizeof(int64_t));
+  att_release(runtime, cache->ends, s->sequences, sizeof(int64_t));
+  att_release(runtime, cache->tables, s->sequences * cache->table, sizeof(int32_t));
+  att_release(runtime, cache->owners, s->pages, sizeof(int32_t));
   att_release(runtime, cache, 1, sizeof *cache);
 }
 
@@ -85,8 +139,10 @@ const att_cache_shape *att_cache_describe(const att_cache *cache) {
 
 int64_t att_cache_bytes(const att_cache *cache) {
   if (!cache) return 0;
-  return heads_of(cache) * (cache->key_stride + cache->value_stride) * cache->element +
-         cache->shape.sequences * (int64_t)sizeof(int64_t) + (int64_t)sizeof *cache;
+  const att_cache_shape *s = &cache->shape;
+  return positions_of(cache) * (cache->key_row + cache->value_row) +
+         s->sequences * (2 * (int64_t)sizeof(int64_t) + cache->table * (int64_t)sizeof(int32_t)) +
+         s->pages * (int64_t)sizeof(int32_t) + (int64_t)sizeof *cache;
 }
 
 int64_t att_cache_length(const att_cache *cache, int64_t sequence) {
@@ -94,20 +150,13 @@ int64_t att_cache_length(const att_cache *cache, int64_t sequence) {
   return cache->lengths[sequence];
 }
 
-static unsigned char *head_memory(const att_cache *cache, unsigned char *base, int64_t stride,
-                                  int64_t layer, int64_t sequence, int64_t head) {
-  int64_t index = (layer * cache->shape.sequences + sequence) * cache->shape.kv_heads + head;
-  return base + index * stride * cache->element;
+int64_t att_cache_first(const att_cache *cache, int64_t sequence) {
+  if (!cache || !cache->shape.ring || sequence < 0 || sequence >= cache->shape.sequences) return 0;
+  int64_t pages = (cache->ends[sequence] + cache->shape.page - 1) / cache->shape.page;
+  return pages > cache->table ? (pages - cache->table) * cache->shape.page : 0;
 }
 
-const void *att_cache_keys(const att_cache *cache, int64_t layer, int64_t sequence, int64_t head) {
-  return head_memory(cache, cache->keys, cache->key_stride, layer, sequence, head);
-}
-
-const void *att_cache_values(const att_cache *cache, int64_t layer, int64_t sequence,
-                             int64_t head) {
-  return head_memory(cache, cache->values, cache->value_stride, layer, sequence, head);
-}
+int64_t att_cache_free_pages(const att_cache *cache) { return cache ? cache->free_pages : 0; }
 
 static att_status check_place(const att_cache *cache, int64_t layer, int64_t sequence) {
   if (!cache) return att_fail(ATT_BAD_ARGUMENT, "the cache is NULL");
@@ -129,27 +178,6 @@ static att_status check_new(const att_view *view, const char *name, int64_t head
   return ATT_OK;
 }
 
-static void store(void *to, int64_t at, float x, att_dtype dtype) {
-  switch (dtype) {
-  case ATT_F16: ((uint16_t *)to)[at] = att_f32_to_f16(x); break;
-  case ATT_BF16: ((uint16_t *)to)[at] = att_f32_to_bf16(x); break;
-  default: ((float *)to)[at] = x; break;
-  }
-}
-
-static float load(const void *from, int64_t at, att_dtype dtype) {
-  switch (dtype) {
-  case ATT_F16: return att_f16_to_f32(((const uint16_t *)from)[at]);
-  case ATT_BF16: return att_bf16_to_f32(((const uint16_t *)from)[at]);
-  default: return ((const float *)from)[at];
-  }
-}
-
-/* Where position t's feature d lies among a head's keys. */
-static int64_t key_at(const att_cache *cache, int64_t t, int64_t d) {
-  return (t / panel * cache->shape.head_dim + d) * panel + t % panel;
-}
-
 att_status att_cache_write(att_cache *cache, int64_t layer, int64_t sequence, att_view k,
                            att_view v) {
   ATT_TRY(check_place(cache, layer, sequence));
@@ -157,32 +185,36 @@ att_status att_cache_write(att_cache *cache, int64_t layer, int64_t sequence, at
   int64_t count = k.ndim == 3 ? k.shape[1] : 0, first = cache->lengths[sequence];
   ATT_TRY(check_new(&k, "k", s->kv_heads, count, s->head_dim));
   ATT_TRY(check_new(&v, "v", s->kv_heads, count, s->value_dim));
-  if (count > s->capacity - first)
+  if (count > s->capacity - (s->ring ? 0 : first))
     return att_fail(ATT_CONTEXT_FULL, "%lld more positions after %lld; the cache holds %lld",
                     (long long)count, (long long)first, (long long)s->capacity);
-  for (int64_t g = 0; g < s->kv_heads; g++) {
-    void *keys = head_memory(cache, cache->keys, cache->key_stride, layer, sequence, g);
-    void *values = head_memory(cache, cache->values, cache->value_stride, layer, sequence, g);
+  ATT_TRY(att_cache_take_pages(cache, sequence, first, first + count));
+  if (cache->ends[sequence] < first + count) cache->ends[sequence] = first + count;
+  for (int64_t g = 0; g < s->kv_heads; g++)
     for (int64_t t = 0; t < count; t++) {
       const float *from_k = (const float *)k.data + g * k.stride[0] + t * k.stride[1];
       const float *from_v = (const float *)v.data + g * v.stride[0] + t * v.stride[1];
-      for (int64_t d = 0; d < s->head_dim; d++)
-        store(keys, key_at(cache, first + t, d), from_k[d * k.stride[2]], s->dtype);
-      for (int64_t c = 0; c < s->value_dim; c++)
-        store(values, (first + t) * s->value_dim + c, from_v[c * v.stride[2]], s->dtype);
+      if (!att_cache_store_key(cache, layer, sequence, g, first + t, from_k, k.stride[2]) ||
+          !att_cache_store_value(cache, layer, sequence, g, first + t, from_v, v.stride[2]))
+        return att_fail(ATT_BAD_ARGUMENT,
+                        "head %lld at position %lld has a number that %s cannot hold", (long long)g,
+                        (long long)(first + t), att_dtype_name(s->dtype));
     }
-  }
   return ATT_OK;
 }
 
 att_status att_cache_advance(att_cache *cache, int64_t sequence, int64_t count) {
   ATT_TRY(check_place(cache, 0, sequence));
   if (count < 0) return att_fail(ATT_BAD_ARGUMENT, "advance by %lld positions", (long long)count);
-  if (count > cache->shape.capacity - cache->lengths[sequence])
+  if (count > cache->shape.capacity - (cache->shape.ring ? 0 : cache->lengths[sequence]))
     return att_fail(ATT_CONTEXT_FULL, "%lld more positions after %lld; the cache holds %lld",
                     (long long)count, (long long)cache->lengths[sequence],
                     (long long)cache->shape.capacity);
+  ATT_TRY(att_cache_take_pages(cache, sequence, cache->lengths[sequence],
+                               cache->lengths[sequence] + count));
   cache->lengths[sequence] += count;
+  if (cache->ends[sequence] < cache->lengths[sequence])
+    cache->ends[sequence] = cache->lengths[sequence];
   return ATT_OK;
 }
 
@@ -191,7 +223,15 @@ att_status att_cache_truncate(att_cache *cache, int64_t sequence, int64_t length
   if (length < 0 || length > cache->lengths[sequence])
     return att_fail(ATT_BAD_ARGUMENT, "truncate to %lld of %lld positions", (long long)length,
                     (long long)cache->lengths[sequence]);
+  if (length < cache->lengths[sequence] && length > 0 && length <= att_cache_first(cache, sequence))
+    return att_fail(ATT_BAD_ARGUMENT, "truncate a ring to %lld positions; it begins at %lld",
+                    (long long)length, (long long)att_cache_first(cache, sequence));
   cache->lengths[sequence] = length;
+  if (length == 0) cache->ends[sequence] = 0;
+  if (!cache->shape.ring)
+    att_cache_drop_pages(cache, sequence, (length + cache->shape.page - 1) / cache->shape.page);
+  else if (length == 0)
+    att_cache_drop_pages(cache, sequence, 0);
   return ATT_OK;
 }
 
@@ -205,17 +245,14 @@ static att_status check_same(const att_cache_shape *a, const att_cache_shape *b)
   return ATT_OK;
 }
 
-/* Panels are copied whole: what lies behind the last position in one counts for nothing. */
 static void copy_head(att_cache *to, int64_t sequence, const att_cache *from, int64_t from_sequence,
                       int64_t layer, int64_t head, int64_t length) {
-  const att_cache_shape *s = &to->shape;
-  int64_t panels = (length + panel - 1) / panel * panel;
-  memcpy(head_memory(to, to->keys, to->key_stride, layer, sequence, head),
-         att_cache_keys(from, layer, from_sequence, head),
-         (size_t)(panels * s->head_dim * to->element));
-  memcpy(head_memory(to, to->values, to->value_stride, layer, sequence, head),
-         att_cache_values(from, layer, from_sequence, head),
-         (size_t)(length * s->value_dim * to->element));
+  for (int64_t t = 0; t < length; t += panel) { /* pages are whole panels */
+    memcpy((void *)att_cache_keys(to, layer, sequence, head, t),
+           att_cache_keys(from, layer, from_sequence, head, t), (size_t)(panel * to->key_row));
+    memcpy((void *)att_cache_values(to, layer, sequence, head, t),
+           att_cache_values(from, layer, from_sequence, head, t), (size_t)(panel * to->value_row));
+  }
 }
 
 att_status att_cache_copy(att_cache *cache, int64_t sequence, const att_cache *source,
@@ -229,8 +266,14 @@ att_status att_cache_copy(att_cache *cache, int64_t sequence, const att_cache *s
   if (length > cache->shape.capacity)
     return att_fail(ATT_CONTEXT_FULL, "a copy of %lld positions; the cache holds %lld",
                     (long long)length, (long long)cache->shape.capacity);
+  if (cache->shape.ring || source->shape.ring)
+    return att_fail(ATT_UNSUPPORTED, "a copy from or to a ring");
   if (cache == source && sequence == source_sequence)
     return att_cache_truncate(cache, sequence, length);
+  if (cache == source) return att_cache_share(cache, source_sequence, sequence, length);
+  att_cache_drop_pages(cache, sequence, 0);
+  cache->lengths[sequence] = 0;
+  ATT_TRY(att_cache_take_pages(cache, sequence, 0, length));
   for (int64_t layer = 0; layer < cache->shape.layers; layer++)
     for (int64_t head = 0; head < cache->shape.kv_heads; head++)
       copy_head(cache, sequence, source, source_sequence, layer, head, length);
@@ -253,7 +296,7 @@ static att_status check_read(const att_cache *cache, int64_t layer, int64_t sequ
                     (long long)out->shape[1], (long long)dim);
   if (att_view_repeats(out))
     return att_fail(ATT_BAD_ARGUMENT, "out: two indices name the same element");
-  if (first < 0 || first > cache->lengths[sequence] ||
+  if (first < att_cache_first(cache, sequence) || first > cache->lengths[sequence] ||
       out->shape[0] > cache->lengths[sequence] - first)
     return att_fail(ATT_BAD_ARGUMENT, "%lld positions from %lld on of %lld",
                     (long long)out->shape[0], (long long)first,
@@ -265,11 +308,9 @@ att_status att_cache_read_keys(const att_cache *cache, int64_t layer, int64_t se
                                int64_t head, int64_t first, att_view out) {
   int64_t dim = cache ? cache->shape.head_dim : 0;
   ATT_TRY(check_read(cache, layer, sequence, head, first, &out, dim));
-  const void *keys = att_cache_keys(cache, layer, sequence, head);
   for (int64_t t = 0; t < out.shape[0]; t++)
-    for (int64_t d = 0; d < dim; d++)
-      ((float *)out.data)[t * out.stride[0] + d * out.stride[1]] =
-          load(keys, key_at(cache, first + t, d), cache->shape.dtype);
+    att_cache_load_key(cache, layer, sequence, head, first + t,
+                       (float *)out.data + t * out.stride[0], out.stride[1]);
   return ATT_OK;
 }
 
@@ -277,10 +318,8 @@ att_status att_cache_read_values(const att_cache *cache, int64_t layer, int64_t 
                                  int64_t head, int64_t first, att_view out) {
   int64_t dim = cache ? cache->shape.value_dim : 0;
   ATT_TRY(check_read(cache, layer, sequence, head, first, &out, dim));
-  const void *values = att_cache_values(cache, layer, sequence, head);
   for (int64_t t = 0; t < out.shape[0]; t++)
-    for (int64_t c = 0; c < dim; c++)
-      ((float *)out.data)[t * out.stride[0] + c * out.stride[1]] =
-          load(values, (first + t) * dim + c, cache->shape.dtype);
+    att_cache_load_value(cache, layer, sequence, head, first + t,
+                         (float *)out.data + t * out.stride[0], out.stride[1]);
   return ATT_OK;
 }

@@ -1,10 +1,14 @@
 /* Attention over a cache has the bits of attention over plain tensors that hold
  * the stored, rounded keys and values: at once, in uneven chunks and token by
- * token, in f32, f16 and bf16, from any sequence and layer, with the results
- * about rows. Memory behind the keys and in other layers is full of NaN. */
+ * token, contiguous, in pages of several sizes or in a ring, in f32, f16, bf16,
+ * q8_0 and q4_0, from any sequence and layer, with the results about rows. Memory
+ * behind the keys and in other layers is full of NaN. */
 #include "attention_bits.h"
+#include "tensor/quantize.h"
 
-enum { calls = 18, layers = 2, layer = 1 };
+enum { calls = 18, layers = 2, layer = 1, n_dtypes = 5 };
+
+static const att_dtype dtypes[n_dtypes] = {ATT_F32, ATT_F16, ATT_BF16, ATT_Q8_0, ATT_Q4_0};
 
 static att_runtime *one, *many;
 
@@ -30,8 +34,26 @@ typedef struct cached {
   char label[80];
 } cached;
 
+static bool is_block(att_dtype dtype) { return dtype == ATT_Q8_0 || dtype == ATT_Q4_0; }
+
+/* 32 neighbours along the last dimension, as a block holds them. */
+static void round_blocks(att_view *view, att_dtype dtype) {
+  for (int64_t n = 0, count = att_view_count(view); n < count; n += 32) {
+    unsigned char block[ATT_Q8_0_BYTES];
+    float x[32];
+    for (int j = 0; j < 32; j++) x[j] = *(float *)case_element(view, n + j);
+    (dtype == ATT_Q8_0 ? att_q8_0_from_f32 : att_q4_0_from_f32)(block, x, 32);
+    att_blocks_to_f32(x, dtype, block, 32);
+    for (int j = 0; j < 32; j++) *(float *)case_element(view, n + j) = x[j];
+  }
+}
+
 /* Numbers that the cache's type holds exactly. */
 static void round_to(att_view *view, att_dtype dtype) {
+  if (is_block(dtype)) {
+    round_blocks(view, dtype);
+    return;
+  }
   for (int64_t n = 0, count = att_view_count(view); n < count; n++) {
     float *x = (float *)case_element(view, n);
     if (dtype == ATT_F16) *x = att_f16_to_f32(att_f32_to_f16(*x));
@@ -41,7 +63,7 @@ static void round_to(att_view *view, att_dtype dtype) {
 
 static void fill_with_nan(att_cache *cache) {
   const att_cache_shape *s = att_cache_describe(cache);
-  float nan = NAN;
+  float nan = is_block(s->dtype) ? 1e4f : NAN; /* a block holds no NaN */
   const int64_t k_shape[3] = {s->kv_heads, s->capacity, s->head_dim};
   const int64_t v_shape[3] = {s->kv_heads, s->capacity, s->value_dim};
   att_view k = att_view_of(&nan, ATT_F32, 3, k_shape), v = att_view_of(&nan, ATT_F32, 3, v_shape);
@@ -62,6 +84,7 @@ static void cached_make(cached *x, uint64_t seed, att_dtype dtype, bool longest)
   case_sizes(c, seed, features, ATT_F32);
   if (longest && seed % 9 == 0) c->t = 505 + case_below(c, 30), c->h = c->g; /* around a span */
   c->s = c->t;
+  if (is_block(dtype)) c->d = 32 + 32 * case_below(c, 3), c->dv = 32 + 32 * case_below(c, 3);
   case_build(c);
   round_to(&c->args.k, dtype);
   round_to(&c->args.v, dtype);
@@ -69,7 +92,14 @@ static void cached_make(cached *x, uint64_t seed, att_dtype dtype, bool longest)
   c->args.block = seed % 2 ? 128 : 16;
   c->args.span = seed % 2 ? 512 : 32;
 
-  const att_cache_shape shape = {layers, c->b + 1, c->g, c->d, c->dv, c->t + 1, dtype};
+  const att_cache_shape shape = {.layers = layers,
+                                 .sequences = c->b + 1,
+                                 .kv_heads = c->g,
+                                 .head_dim = c->d,
+                                 .value_dim = c->dv,
+                                 .capacity = c->t + 1,
+                                 .dtype = dtype,
+                                 .page = (int64_t[]){0, 16, 48, 128}[seed % 4]};
   assert_ok(att_cache_create(&x->cache, one, &shape));
   fill_with_nan(x->cache);
   for (int64_t b = 0; b < c->b; b++) x->sequences[b] = c->b - b; /* backwards, 0 unused */
@@ -148,26 +178,25 @@ static void fed_in_chunks(att_dtype dtype, int64_t most) {
 
 static void prefill_at_once_has_other_bits(void **state) {
   (void)state;
-  for (int n = 0; n < 3; n++) fed_in_chunks((att_dtype[]){ATT_F32, ATT_F16, ATT_BF16}[n], 1000);
+  for (int n = 0; n < n_dtypes; n++) fed_in_chunks(dtypes[n], 1000);
 }
 
 static void uneven_chunks_have_other_bits(void **state) {
   (void)state;
-  for (int n = 0; n < 3; n++) fed_in_chunks((att_dtype[]){ATT_F32, ATT_F16, ATT_BF16}[n], 17);
+  for (int n = 0; n < n_dtypes; n++) fed_in_chunks(dtypes[n], 17);
 }
 
 static void token_by_token_has_other_bits(void **state) {
   (void)state;
-  for (int n = 0; n < 3; n++) fed_in_chunks((att_dtype[]){ATT_F32, ATT_F16, ATT_BF16}[n], 1);
+  for (int n = 0; n < n_dtypes; n++) fed_in_chunks(dtypes[n], 1);
 }
 
 /* Left padding: keys start anywhere, not at the edge of a panel. */
 static void first_key_inside_a_panel_changes_bits(void **state) {
   (void)state;
-  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
   for (uint64_t seed = 1; seed <= test_calls(calls); seed++) {
     cached x;
-    cached_make(&x, seed, dtypes[seed % 3], true);
+    cached_make(&x, seed, dtypes[seed % n_dtypes], true);
     int64_t *starts = case_integers(&x.c, 0, x.c.t + 1);
     case_rule(&x.c, (att_mask_rule){.kind = ATT_MASK_KEYS, .starts = starts});
     bits_run(one, x.label, &x.c.args);
@@ -204,7 +233,6 @@ static void shorter_length_reads_on(void **state) {
  * cache without them. */
 static void hidden_nan_in_the_cache_arrives(void **state) {
   (void)state;
-  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
   for (uint64_t seed = 1; seed <= 2 * test_calls(calls); seed++) {
     cached x;
     cached_make(&x, seed, dtypes[seed % 3], true);
@@ -256,6 +284,36 @@ static void truncation_leaves_a_trace(void **state) {
   }
 }
 
+/* A ring that has lost what the window hides, against everything in tensors. */
+static void a_ring_has_other_bits(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 4 * test_calls(calls); seed++) {
+    cached x;
+    cached_make(&x, seed, dtypes[seed % n_dtypes], true);
+    att_cache_free(x.cache);
+    int64_t most = 1 + case_below(&x.c, 20), window = 1 + case_below(&x.c, 40);
+    const att_cache_shape shape = {.layers = layers,
+                                   .sequences = x.c.b + 1,
+                                   .kv_heads = x.c.g,
+                                   .head_dim = x.c.d,
+                                   .value_dim = x.c.dv,
+                                   .capacity = window - 1 + most,
+                                   .dtype = dtypes[seed % n_dtypes],
+                                   .page = (int64_t[]){0, 16, 48}[seed % 3],
+                                   .ring = true};
+    assert_ok(att_cache_create(&x.cache, one, &shape));
+    x.c.args.weights = x.c.args.scores = x.c.args.column_sums = att_view_none();
+    x.c.args.mask.n_rules = 0;
+    case_rule(&x.c, (att_mask_rule){.kind = ATT_MASK_CAUSAL});
+    case_rule(&x.c, (att_mask_rule){.kind = ATT_MASK_WINDOW, .left = window - 1, .right = -1});
+    bits_run(one, x.label, &x.c.args);
+    feed(&x, seed % 2 ? one : many, most);
+    if (x.c.t > 3 * (shape.capacity + 48)) /* it did go round */
+      assert_true(att_cache_first(x.cache, x.sequences[0]) > 0);
+    cached_free(&x);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(prefill_at_once_has_other_bits),
@@ -265,6 +323,7 @@ int main(void) {
       cmocka_unit_test(shorter_length_reads_on),
       cmocka_unit_test(hidden_nan_in_the_cache_arrives),
       cmocka_unit_test(truncation_leaves_a_trace),
+      cmocka_unit_test(a_ring_has_other_bits),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

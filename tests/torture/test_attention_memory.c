@@ -52,13 +52,25 @@ static att_status create_cache(void *context) {
 
 static void failed_cache_leaks(void **state) {
   (void)state;
-  att_cache_shape shape = {2, 3, 2, 8, 5, 40, ATT_F16};
+  att_cache_shape shape = {.layers = 2,
+                           .sequences = 3,
+                           .kv_heads = 2,
+                           .head_dim = 8,
+                           .value_dim = 5,
+                           .capacity = 40,
+                           .dtype = ATT_F16};
   test_torture(&memory, create_cache, &shape);
 }
 
 static void cache_takes_other_bytes_than_it_says(void **state) {
   (void)state;
-  const att_cache_shape shape = {2, 3, 2, 8, 5, 40, ATT_F16};
+  const att_cache_shape shape = {.layers = 2,
+                                 .sequences = 3,
+                                 .kv_heads = 2,
+                                 .head_dim = 8,
+                                 .value_dim = 5,
+                                 .capacity = 40,
+                                 .dtype = ATT_F16};
   long long before = atomic_load(&memory.live_bytes);
   att_cache *cache;
   assert_ok(att_cache_create(&cache, runtime, &shape));
@@ -124,7 +136,13 @@ static void call_allocates(void **state) {
 
 static void appending_or_merging_allocates(void **state) {
   (void)state;
-  const att_cache_shape shape = {1, 1, 2, 8, 8, 40, ATT_BF16};
+  const att_cache_shape shape = {.layers = 1,
+                                 .sequences = 1,
+                                 .kv_heads = 2,
+                                 .head_dim = 8,
+                                 .value_dim = 8,
+                                 .capacity = 40,
+                                 .dtype = ATT_BF16};
   const int64_t rows[3] = {2, 17, 8}, out[2] = {17, 8};
   float x[2 * 17 * 8] = {0}, lse[17] = {0};
   att_view tokens = att_view_of(x, ATT_F32, 3, rows), some = att_view_of(x, ATT_F32, 2, out);

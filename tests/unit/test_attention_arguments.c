@@ -19,7 +19,13 @@ static int set_up(void **state) {
   if (forbidden == MAP_FAILED) return 1;
   runtime = case_runtime(NULL, 2);
   rows_runtime = case_runtime("plain", 1);
-  const att_cache_shape shape = {2, 3, G, D, DV, 32, ATT_F16};
+  const att_cache_shape shape = {.layers = 2,
+                                 .sequences = 3,
+                                 .kv_heads = G,
+                                 .head_dim = D,
+                                 .value_dim = DV,
+                                 .capacity = 32,
+                                 .dtype = ATT_F16};
   assert_ok(att_cache_create(&cache, runtime, &shape));
   return 0;
 }

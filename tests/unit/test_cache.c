@@ -19,7 +19,13 @@ static int tear_down(void **state) {
 }
 
 static att_cache *open_cache(att_dtype dtype, int64_t capacity) {
-  const att_cache_shape shape = {L, N, G, D, DV, capacity, dtype};
+  const att_cache_shape shape = {.layers = L,
+                                 .sequences = N,
+                                 .kv_heads = G,
+                                 .head_dim = D,
+                                 .value_dim = DV,
+                                 .capacity = capacity,
+                                 .dtype = dtype};
   att_cache *cache;
   assert_ok(att_cache_create(&cache, runtime, &shape));
   return cache;
@@ -121,7 +127,13 @@ static void appended_key_is_overlooked(void **state) {
   (void)state;
   float q[2 * 2] = {0}, out[2 * 2];
   const int64_t queries[4] = {2, 2, 1, 1}, three[3] = {1, 3, 1}, one[3] = {1, 1, 1};
-  const att_cache_shape shape = {1, 2, 1, 1, 1, 16, ATT_F32};
+  const att_cache_shape shape = {.layers = 1,
+                                 .sequences = 2,
+                                 .kv_heads = 1,
+                                 .head_dim = 1,
+                                 .value_dim = 1,
+                                 .capacity = 16,
+                                 .dtype = ATT_F32};
   att_cache *cache;
   assert_ok(att_cache_create(&cache, runtime, &shape));
   for (int64_t n = 0; n < 2; n++) {
@@ -143,12 +155,203 @@ static void appended_key_is_overlooked(void **state) {
   att_cache_free(cache);
 }
 
+/* ---- pages ---------------------------------------------------------------- */
+
+static att_cache *open_pages(int64_t capacity, int64_t page, int64_t pages) {
+  const att_cache_shape shape = {.layers = L,
+                                 .sequences = N,
+                                 .kv_heads = G,
+                                 .head_dim = D,
+                                 .value_dim = DV,
+                                 .capacity = capacity,
+                                 .dtype = ATT_F32,
+                                 .page = page,
+                                 .pages = pages};
+  att_cache *cache;
+  assert_ok(att_cache_create(&cache, runtime, &shape));
+  return cache;
+}
+
+/* Writes `count` positions that all hold `x`. */
+static att_status append_same(att_cache *cache, int64_t sequence, int64_t count, float x) {
+  const int64_t k_shape[3] = {G, count, D}, v_shape[3] = {G, count, DV};
+  att_view k = att_view_of(&x, ATT_F32, 3, k_shape), v = att_view_of(&x, ATT_F32, 3, v_shape);
+  memset(k.stride, 0, sizeof k.stride);
+  memset(v.stride, 0, sizeof v.stride);
+  for (int64_t layer = 0; layer < L; layer++)
+    ATT_TRY(att_cache_write(cache, layer, sequence, k, v));
+  return att_cache_advance(cache, sequence, count);
+}
+
+/* Is position t of a sequence all x, in every layer and head? */
+static bool holds(const att_cache *cache, int64_t sequence, int64_t t, float x) {
+  float row[D];
+  const int64_t shapes[2][2] = {{1, D}, {1, DV}};
+  for (int64_t n = 0; n < L * G; n++)
+    for (int values = 0; values < 2; values++) {
+      att_view out = att_view_of(row, ATT_F32, 2, shapes[values]);
+      assert_ok((values ? att_cache_read_values : att_cache_read_keys)(cache, n / G, sequence,
+                                                                       n % G, t, out));
+      for (int64_t d = 0; d < shapes[values][1]; d++)
+        if (row[d] != x) return false;
+    }
+  return true;
+}
+
+static void pool_loses_a_page(void **state) {
+  (void)state;
+  att_cache *cache = open_pages(100, 20, 5); /* pages of 32 */
+  assert_int_equal(att_cache_describe(cache)->page, 32);
+  assert_int_equal(att_cache_describe(cache)->capacity, 128);
+  assert_int_equal(att_cache_free_pages(cache), 5);
+  assert_ok(append_same(cache, 0, 33, 1)); /* two pages */
+  assert_ok(append_same(cache, 1, 90, 2)); /* three */
+  assert_int_equal(att_cache_free_pages(cache), 0);
+  assert_ok(append_same(cache, 0, 31, 3)); /* fills the second */
+  assert_status(ATT_CONTEXT_FULL, append_same(cache, 0, 1, 4));
+  assert_int_equal(att_cache_length(cache, 0), 64);
+  assert_status(ATT_CONTEXT_FULL, append_same(cache, 2, 1, 4));
+  assert_ok(att_cache_truncate(cache, 1, 64));
+  assert_int_equal(att_cache_free_pages(cache), 1);
+  assert_ok(append_same(cache, 2, 32, 5));
+  for (int64_t t = 0; t < 64; t++) {
+    assert_true(holds(cache, 0, t, t < 33 ? 1 : 3));
+    assert_true(holds(cache, 1, t, 2));
+  }
+  for (int64_t t = 0; t < 32; t++) assert_true(holds(cache, 2, t, 5));
+  for (int n = 0; n < 3; n++) assert_ok(att_cache_truncate(cache, n, 0));
+  assert_int_equal(att_cache_free_pages(cache), 5);
+  att_cache_free(cache);
+}
+
+/* Pages of a common beginning are shared, and what one side writes stays its own. */
+static void copy_writes_into_the_other(void **state) {
+  (void)state;
+  for (int64_t page = 0; page <= 32; page += 16) {
+    att_cache *cache = page ? open_pages(96, page, 0) : open_cache(ATT_F32, 96);
+    int64_t before, whole = page ? 50 / page : 0;
+    assert_ok(append_same(cache, 0, 60, 1));
+    assert_ok(append_same(cache, 1, 5, 9)); /* is forgotten */
+    assert_ok(att_cache_truncate(cache, 1, 0));
+    before = att_cache_free_pages(cache);
+    assert_ok(att_cache_copy(cache, 1, cache, 0, 50));
+    assert_int_equal(att_cache_length(cache, 1), 50);
+    assert_int_equal(before - att_cache_free_pages(cache), 1); /* the rest is copied */
+    assert_ok(append_same(cache, 1, 20, 2));
+    assert_ok(att_cache_copy(cache, 2, cache, 1, 70));
+    assert_ok(att_cache_truncate(cache, 0, 3)); /* into a shared page */
+    assert_ok(append_same(cache, 0, 40, 4));
+    assert_ok(att_cache_truncate(cache, 2, 20));
+    assert_ok(append_same(cache, 2, 30, 5));
+    for (int64_t t = 0; t < 43; t++) assert_true(holds(cache, 0, t, t < 3 ? 1 : 4));
+    for (int64_t t = 0; t < 70; t++) assert_true(holds(cache, 1, t, t < 50 ? 1 : 2));
+    for (int64_t t = 0; t < 50; t++) assert_true(holds(cache, 2, t, t < 20 ? 1 : 5));
+    for (int n = 0; n < 3; n++) assert_ok(att_cache_truncate(cache, n, 0));
+    assert_int_equal(att_cache_free_pages(cache), att_cache_describe(cache)->pages);
+    assert_true(whole >= 0);
+    att_cache_free(cache);
+  }
+}
+
+static void bad_copy_is_made(void **state) {
+  (void)state;
+  att_cache *cache = open_pages(64, 16, 4);
+  assert_ok(append_same(cache, 0, 64, 1));
+  assert_status(ATT_BAD_ARGUMENT, att_cache_copy(NULL, 1, NULL, 0, 1));
+    assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 3, cache, 0, 1));
+  assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 1, cache, -1, 1));
+  assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 1, cache, 0, 65));
+  assert_status(ATT_CONTEXT_FULL, att_cache_copy(cache, 1, cache, 0, 63)); /* no page for the copy */
+  assert_int_equal(att_cache_length(cache, 1), 0);
+  assert_ok(att_cache_copy(cache, 1, cache, 0, 48));
+  assert_status(ATT_CONTEXT_FULL, append_same(cache, 1, 1, 2));
+  assert_true(holds(cache, 1, 47, 1));
+  att_cache_free(cache);
+}
+
+static void ring_forgets_too_early(void **state) {
+  (void)state;
+  const att_cache_shape shape = {.layers = L,
+                                 .sequences = N,
+                                 .kv_heads = G,
+                                 .head_dim = D,
+                                 .value_dim = DV,
+                                 .capacity = 40,
+                                 .dtype = ATT_F32,
+                                 .ring = true};
+  att_cache *cache;
+  assert_ok(att_cache_create(&cache, runtime, &shape));
+  for (int64_t t = 0; t < 200; t++) {
+    assert_ok(append_same(cache, 1, 1, (float)t));
+    int64_t first = att_cache_first(cache, 1), held = t + 1 - first;
+    assert_true(held >= (t < 40 ? t + 1 : 40));
+    for (int64_t i = first; i <= t; i++) assert_true(holds(cache, 1, i, (float)i));
+  }
+  assert_status(ATT_CONTEXT_FULL, append_same(cache, 1, 1000, 0));
+  assert_status(ATT_BAD_ARGUMENT, att_cache_truncate(cache, 1, 100));
+  assert_status(ATT_UNSUPPORTED, att_cache_copy(cache, 0, cache, 1, 10));
+  assert_ok(att_cache_truncate(cache, 1, 190));
+  assert_true(holds(cache, 1, 189, 189));
+  assert_ok(att_cache_truncate(cache, 1, 0));
+  assert_int_equal(att_cache_first(cache, 1), 0);
+  assert_int_equal(att_cache_free_pages(cache), att_cache_describe(cache)->pages);
+  att_cache_free(cache);
+}
+
+/* What a block type cannot hold is refused, what it can comes back as stored. */
+static void block_holds_what_it_cannot(void **state) {
+  (void)state;
+  for (int n = 0; n < 2; n++) {
+    att_dtype dtype = n ? ATT_Q4_0 : ATT_Q8_0;
+    att_cache_shape shape = {.layers = 1,
+                             .sequences = 1,
+                             .kv_heads = 1,
+                             .head_dim = 64,
+                             .value_dim = 32,
+                             .capacity = 40,
+                             .dtype = dtype};
+    att_cache *cache;
+    shape.value_dim = 40;
+    assert_status(ATT_BAD_SHAPE, att_cache_create(&cache, runtime, &shape));
+    shape.value_dim = 32;
+    assert_ok(att_cache_create(&cache, runtime, &shape));
+    float k[3][64], v[3][32], back[64];
+    const int64_t k_shape[3] = {1, 3, 64}, v_shape[3] = {1, 3, 32}, one[2] = {1, 64};
+    for (int i = 0; i < 3 * 64; i++) k[i / 64][i % 64] = (float)(i % 17 - 8) * 0.5f;
+    for (int i = 0; i < 3 * 32; i++) v[i / 32][i % 32] = 0.25f;
+    att_view keys = att_view_of(k, ATT_F32, 3, k_shape),
+             values = att_view_of(v, ATT_F32, 3, v_shape);
+    static const float bad[] = {NAN, INFINITY, -INFINITY, 1e9f};
+    for (int b = 0; b < 4; b++) {
+      float good = k[1][40];
+      k[1][40] = bad[b];
+      assert_status(ATT_BAD_ARGUMENT, att_cache_write(cache, 0, 0, keys, values));
+      assert_message_has("position 1");
+      k[1][40] = good;
+    }
+    assert_ok(att_cache_write(cache, 0, 0, keys, values));
+    assert_ok(att_cache_advance(cache, 0, 3));
+    for (int64_t t = 0; t < 3; t++) {
+      assert_ok(att_cache_read_keys(cache, 0, 0, 0, t, att_view_of(back, ATT_F32, 2, one)));
+      /* half a step of a scale of at most 4/127 or 4/8, which is itself rounded */
+      for (int d = 0; d < 64; d++) assert_true(fabsf(back[d] - k[t][d]) <= (n ? 0.51f : 0.017f));
+    }
+    att_cache_free(cache);
+  }
+}
+
 /* ---- arguments ------------------------------------------------------------ */
 
 static void bad_shape_of_a_cache_is_allocated(void **state) {
   (void)state;
   att_cache *cache = NULL;
-  const att_cache_shape good = {L, N, G, D, DV, 16, ATT_F32};
+  const att_cache_shape good = {.layers = L,
+                                .sequences = N,
+                                .kv_heads = G,
+                                .head_dim = D,
+                                .value_dim = DV,
+                                .capacity = 16,
+                                .dtype = ATT_F32};
   static const char *names[] = {"layers",   "sequences", "kv_heads",
                                 "head_dim", "value_dim", "capacity"};
   for (int n = 0; n < 6; n++) {
@@ -165,7 +368,7 @@ static void bad_shape_of_a_cache_is_allocated(void **state) {
   }
   for (int n = 0; n < 4; n++) {
     att_cache_shape shape = good;
-    shape.dtype = (att_dtype[]){ATT_F64, ATT_I32, ATT_Q8_0, (att_dtype)-1}[n];
+    shape.dtype = (att_dtype[]){ATT_F64, ATT_I32, ATT_Q4_1, (att_dtype)-1}[n];
     assert_status(ATT_BAD_DTYPE, att_cache_create(&cache, runtime, &shape));
   }
   assert_status(ATT_BAD_ARGUMENT, att_cache_create(NULL, runtime, &good));
@@ -302,6 +505,11 @@ int main(void) {
       cmocka_unit_test(stored_numbers_change),
       cmocka_unit_test(capacity_is_not_what_it_says),
       cmocka_unit_test(appended_key_is_overlooked),
+      cmocka_unit_test(pool_loses_a_page),
+      cmocka_unit_test(copy_writes_into_the_other),
+      cmocka_unit_test(bad_copy_is_made),
+      cmocka_unit_test(ring_forgets_too_early),
+      cmocka_unit_test(block_holds_what_it_cannot),
       cmocka_unit_test(bad_shape_of_a_cache_is_allocated),
       cmocka_unit_test(place_outside_the_cache_is_touched),
       cmocka_unit_test(length_leaves_the_cache),
