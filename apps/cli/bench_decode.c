@@ -1,35 +1,33 @@
 /* bench_decode.c — one new token over a filled cache. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench.h"
 #include "memory.h"
 
+/* Positions of a page in the row "paged". */
+enum { page = 64 };
+
+static bench_case grouped(int64_t s, att_dtype dtype, const char *features) {
+  bench_case w = {
+      .b = 1, .h = 32, .g = 8, .d = 128, .dv = 128, .t = 1, .s = s, .causal = true, .dtype = dtype};
+  snprintf(w.features, sizeof w.features, "%s", features);
+  return w;
+}
+
 static int64_t cases(bench_case *out, int64_t most) {
   static const int64_t lengths[] = {8192, 32768};
-  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16};
+  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16, ATT_Q8_0, ATT_Q4_0};
   int64_t n = 0;
-  for (int l = 0; l < 2; l++)
-    for (int d = 0; d < 3 && n < most; d++)
-      out[n++] = (bench_case){.b = 1,
-                              .h = 32,
-                              .g = 8,
-                              .d = 128,
-                              .dv = 128,
-                              .t = 1,
-                              .s = lengths[l],
-                              .causal = true,
-                              .dtype = dtypes[d]};
-  for (int l = 0; l < 2 && n < most; l++)
-    out[n++] = (bench_case){.b = 1,
-                            .h = 32,
-                            .g = 32,
-                            .d = 128,
-                            .dv = 128,
-                            .t = 1,
-                            .s = lengths[l] / 2,
-                            .causal = true,
-                            .dtype = ATT_F32};
+  for (int l = 0; l < 2; l++) {
+    for (int d = 0; d < 5 && n < most; d++) out[n++] = grouped(lengths[l], dtypes[d], "");
+    for (int d = 0; d < 2 && n < most; d++) out[n++] = grouped(lengths[l], dtypes[d], "paged");
+  }
+  for (int l = 0; l < 2 && n < most; l++) {
+    out[n] = grouped(lengths[l] / 2, ATT_F32, "");
+    out[n++].g = 32;
+  }
   return n;
 }
 
@@ -60,7 +58,8 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
                            .head_dim = w->d,
                            .value_dim = w->dv,
                            .capacity = w->s,
-                           .dtype = w->dtype};
+                           .dtype = w->dtype,
+                           .page = strstr(w->features, "paged") ? page : 0};
   att_cache *cache = NULL;
   att_sdpa_plan *plan = NULL;
   att_sdpa_args args;
@@ -94,7 +93,8 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
   if (!failed) {
     double seconds = bench_median(times, runs), keys = (double)(w->b * w->s);
     double flops = 2.0 * keys * (double)(w->h * w->t * (w->d + w->dv));
-    double bytes = keys * (double)(w->g * (w->d + w->dv)) * (double)att_dtype_bytes(w->dtype);
+    double bytes = keys * (double)(w->g * (w->d + w->dv)) * (double)att_dtype_bytes(w->dtype) /
+                   (double)att_dtype_block(w->dtype);
     double limit = bytes / (limits->read_gbs * 1e9);
     if (limits->sgemm_gflops > 0 && limit < flops / (limits->sgemm_gflops * 1e9))
       limit = flops / (limits->sgemm_gflops * 1e9);

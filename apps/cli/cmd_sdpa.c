@@ -7,6 +7,7 @@
 #include "attend/status.h"
 #include "json_out.h"
 #include "number.h"
+#include "sdpa_cache.h"
 #include "sdpa_files.h"
 #include "textshow.h"
 
@@ -14,7 +15,7 @@ enum { SHOWN_HEADS = 4, SHOWN_ROWS = 8 };
 
 static sdpa_files files;
 static const char *output, *mask_path;
-static bool causal, want_weights, strict;
+static bool causal, want_weights, strict, over_cache;
 static int layout, align;
 static int64_t left = ATT_UNBOUNDED, right = ATT_UNBOUNDED;
 static double scale, softcap;
@@ -36,6 +37,9 @@ static const option options[] = {
     {"layout", 0, OPTION_CHOICE, &layout, "bhtd|bthd", 0, 0,
      "order of dimensions in the files; default bhtd"},
     {"weights", 0, OPTION_FLAG, &want_weights, "", 0, 0, "the weights too: T × S numbers a head"},
+    {"cache", 0, OPTION_FLAG, &over_cache, "", 0, 0,
+     "again over a cache of each type, f32 to q4_0: memory, and the error of the stored keys and "
+     "values and of the result"},
     {"strict", 0, OPTION_FLAG, &strict, "", 0, 0, "fail rather than take a slow path"},
     {0}};
 
@@ -43,6 +47,8 @@ static const option options[] = {
 typedef struct results {
   att_view out, lse, weights;
   char plan[200];
+  sdpa_cache_error cache[SDPA_CACHE_TYPES];
+  int caches;
 } results;
 
 static att_status add_rules(att_sdpa_args *args) {
@@ -121,7 +127,8 @@ static int compute(const cli *c, att_runtime *runtime, results *r) {
     status = att_sdpa(plan, &args);
   }
   att_sdpa_plan_free(plan);
-  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
+  if (status != ATT_OK) return cli_fail_status(c);
+  return over_cache ? sdpa_cache_measure(c, runtime, &args, r->cache, &r->caches) : CLI_OK;
 }
 
 static int save(const cli *c, att_runtime *runtime, const results *r) {
@@ -167,6 +174,7 @@ static void print_json(att_runtime *runtime, const results *r) {
   att_view lse = sdpa_result_as_given(&files, r->lse);
   json_view(&j, "lse", att_view_select(lse, lse.ndim - 1, 0));
   json_tensor(&j, "weights", r->weights);
+  if (over_cache) sdpa_cache_json(&j, r->cache, r->caches);
   json_close(&j);
   json_end(&j);
 }
@@ -223,7 +231,10 @@ static void print_text(const cli *c, const results *r) {
   print_shape(t, INK_V, "v", &files.v);
   print_shape(t, INK_OFF, "out", &r->out);
   printf("plan: %s\n", r->plan);
-  if (!output) print_rows(t, r);
+  if (over_cache)
+    sdpa_cache_print(r->cache, r->caches);
+  else if (!output)
+    print_rows(t, r);
 }
 
 static int run(const cli *c, int n, char **operands) {
