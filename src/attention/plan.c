@@ -21,6 +21,11 @@ static bool wants_results(const att_sdpa_args *a) {
   return a->weights.data || a->scores.data || a->column_sums.data || a->entropy.data;
 }
 
+/* Scores before the mask are there for hidden keys too: no tile has them all. */
+static bool wants_unmasked(const att_sdpa_args *a) {
+  return a->scores.data && a->score_stage != ATT_SCORES_MASKED;
+}
+
 static const char *path_name(att_path path) {
   switch (path) {
   case ATT_PATH_ROWS: return "rows";
@@ -45,7 +50,8 @@ static void describe(att_sdpa_plan *plan) {
 static int64_t worker_bytes(const att_sdpa_plan *plan, const att_problem *p) {
   if (plan->path == ATT_PATH_ROWS) return att_rows_bytes(p);
   if (plan->path == ATT_PATH_F64) return att_f64_bytes(p);
-  int64_t tiles = att_tiles_bytes(p, &plan->tiling), rows = plan->results ? att_rows_bytes(p) : 0;
+  int64_t tiles = att_tiles_bytes(p, &plan->tiling);
+  int64_t rows = wants_unmasked(p->args) ? att_rows_bytes(p) : 0;
   if (tiles < 0 || rows < 0) return -1;
   return tiles < rows ? rows : tiles;
 }
@@ -54,12 +60,14 @@ static att_status measure(att_sdpa_plan *plan, const att_problem *p) {
   if (plan->path == ATT_PATH_TILES) {
     plan->tiling = att_tiles_choose(p, plan->runtime);
     plan->partial_bytes = att_tiles_partial_bytes(p, &plan->tiling);
+    plan->total_bytes = plan->results ? att_tiles_total_bytes(p) : 0;
   }
   plan->worker_bytes = worker_bytes(plan, p);
   int64_t all;
-  if (plan->worker_bytes < 0 || plan->partial_bytes < 0 ||
+  if (plan->worker_bytes < 0 || plan->partial_bytes < 0 || plan->total_bytes < 0 ||
       !att_mul_checked(&all, plan->worker_bytes, att_runtime_threads(plan->runtime)) ||
-      !att_add_checked(&all, all, plan->partial_bytes))
+      !att_add_checked(&all, all, plan->partial_bytes) ||
+      !att_add_checked(&all, all, plan->total_bytes))
     return att_fail(ATT_TOO_LARGE, "the workspace of this attention has no possible size");
   plan->workspace_bytes = all;
   return ATT_OK;
@@ -104,6 +112,8 @@ att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
     return status;
   }
   plan.workspace = workspace;
+  if (plan.total_bytes > 0)
+    plan.totals = (float *)(plan.workspace + plan.workspace_bytes - plan.total_bytes);
   memcpy(memory, &plan, sizeof plan);
   *out = memory;
   return ATT_OK;
@@ -139,9 +149,20 @@ static att_status check_fit(const att_sdpa_plan *plan, const att_problem *p) {
   if (wants_results(a) && !plan->results)
     return att_fail(ATT_BAD_ARGUMENT, "the call asks for weights or scores, its plan did not");
   int64_t bytes = worker_bytes(plan, p);
+  if (plan->totals && att_tiles_total_bytes(p) > plan->total_bytes)
+    return att_fail(ATT_BAD_SHAPE, "the call has more rows than its plan");
   if (bytes < 0 || bytes > plan->worker_bytes)
     return att_fail(ATT_BAD_ARGUMENT, "the call has features that its plan was not made for");
   return ATT_OK;
+}
+
+/* Scores before the mask, row by row; the other results are there already. */
+static void run_unmasked(const att_sdpa_plan *plan, const att_problem *all) {
+  att_sdpa_args args = *all->args;
+  att_problem p = *all;
+  args.weights = args.column_sums = args.entropy = att_view_none();
+  p.args = &args;
+  att_rows_run(plan, &p, false);
 }
 
 att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
@@ -159,7 +180,8 @@ att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
   case ATT_PATH_F64: att_f64_run(plan, &p); break;
   case ATT_PATH_TILES:
     att_tiles_run(plan, &p);
-    if (wants_results(args)) att_rows_run(plan, &p, false);
+    if (wants_results(args)) att_tiles_results(plan, &p);
+    if (wants_unmasked(args)) run_unmasked(plan, &p);
     break;
   }
   return ATT_OK;

@@ -27,8 +27,9 @@ struct att_sdpa_plan {
   int64_t b, h, g, t, s, d, dv, block, span;
   att_dtype dtype, q_dtype;
   bool results; /* weights, scores, column sums or entropy wanted */
-  int64_t worker_bytes, partial_bytes, workspace_bytes;
+  int64_t worker_bytes, partial_bytes, total_bytes, workspace_bytes;
   unsigned char *workspace;
+  float *totals; /* in the workspace, with results of the tiled path */
   char text[160];
 };
 
@@ -47,6 +48,12 @@ att_tiling att_tiles_choose(const att_problem *problem, const att_runtime *runti
 
 /* Bytes of the span results that a split run keeps; -1 likewise. */
 int64_t att_tiles_partial_bytes(const att_problem *problem, const att_tiling *tiling);
+
+/* Bytes of all rows' totals, for results; -1 likewise. */
+int64_t att_tiles_total_bytes(const att_problem *problem);
+
+/* Weights, masked scores, entropy and column sums after att_tiles_run. */
+void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem);
 
 /* Runs. `mix` false: only weights, scores, column sums and entropy. */
 void att_rows_run(const att_sdpa_plan *plan, const att_problem *problem, bool mix);

@@ -8,8 +8,7 @@
 
 #include "kv/cache.h"
 
-/* Where row i stands in tensors with chosen rows; -1: not chosen. */
-static int64_t row_index(const att_problem *p, const att_sequence *s, int64_t i) {
+int64_t att_result_row_index(const att_problem *p, const att_sequence *s, int64_t i) {
   const att_sdpa_args *a = p->args;
   if (!a->rows) return s->q_first + i;
   int64_t low = 0, high = a->n_rows;
@@ -27,7 +26,7 @@ bool att_result_wanted(const att_problem *p, int64_t i) {
   const att_sdpa_args *a = p->args;
   if (a->column_sums.data || a->entropy.data) return true;
   att_sequence s = {0};
-  return (a->weights.data || a->scores.data) && row_index(p, &s, i) >= 0;
+  return (a->weights.data || a->scores.data) && att_result_row_index(p, &s, i) >= 0;
 }
 
 /* Copies n numbers to the row's columns; columns that belong to no key of the
@@ -69,7 +68,7 @@ static float entropy_of(const att_result *r) {
 void att_result_row(const att_result *r) {
   const att_sdpa_args *a = r->problem->args;
   const att_sequence *s = r->sequence;
-  int64_t row = row_index(r->problem, s, r->i);
+  int64_t row = att_result_row_index(r->problem, s, r->i);
   if (a->scores.data && row >= 0)
     store_columns(&a->scores, r, row, a->score_stage == ATT_SCORES_MASKED ? r->scores : r->unmasked,
                   -INFINITY);

@@ -21,6 +21,9 @@ typedef struct att_result {
 /* Writes whatever the call wants of this row. */
 void att_result_row(const att_result *result);
 
+/* Where row i of a sequence stands in tensors with chosen rows; -1: not chosen. */
+int64_t att_result_row_index(const att_problem *problem, const att_sequence *sequence, int64_t i);
+
 /* Is anything wanted of row i beyond the mix? */
 bool att_result_wanted(const att_problem *problem, int64_t i);
 

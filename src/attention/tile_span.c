@@ -25,6 +25,7 @@ static void pack(const att_kernels *kernels, float *to, const void *from, int64_
 static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_t row, int64_t col,
                         int64_t n) {
   const att_problem *p = w->problem;
+  if (w->keys_only) return;
   if (w->rows < PACK_ROWS && p->dtype == ATT_F32 && col == 1 && p->dv % ATT_LANES == 0) {
     w->v = (const float *)from + skip;
     w->v_row = row;
@@ -108,6 +109,7 @@ static void unpack_values(const att_tile_work *w, float *to, int64_t position, i
 
 /* The span's values packed for many rows. */
 static void gather_values(att_tile_work *w, int64_t first, int64_t n) {
+  if (w->keys_only) return;
   w->v = w->v_store;
   w->v_row = ATT_LANES;
   w->v_panel = n * ATT_LANES;

@@ -62,6 +62,21 @@ void att_tile_use_totals(att_tile_work *w, int64_t row) {
   w->so = w->o + row * w->problem->dv;
 }
 
+/* Results need every row's total once more: two numbers a query row. */
+int64_t att_tiles_total_bytes(const att_problem *p) {
+  int64_t floats, bytes;
+  return att_mul_checked(&floats, p->args->q.shape[0] * p->h, 2 * p->args->q.shape[2]) &&
+                 att_mul_checked(&bytes, floats, sizeof(float))
+             ? bytes
+             : -1;
+}
+
+float *att_tile_total(const att_tile_work *w, int64_t n, int64_t i) {
+  const att_problem *p = w->problem;
+  int64_t h = w->sequence.batch * p->h + w->kv_head * p->group + n;
+  return w->totals + 2 * (h * p->args->q.shape[2] + w->sequence.q_first + w->first_position + i);
+}
+
 static void lay_out(att_tile_work *w, att_workspace *arena) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
@@ -92,6 +107,10 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   w->bias_store =
       a->bias.data && a->bias.dtype != ATT_F32 ? att_workspace_take(arena, pairs, f) : NULL;
   w->keep = a->dropout > 0.0 ? att_workspace_take(arena, pairs, f) : NULL;
+  bool results = a->weights.data || a->scores.data || a->column_sums.data || a->entropy.data;
+  w->weights = results ? att_workspace_take(arena, pairs, f) : NULL;
+  w->columns = a->column_sums.data ? att_workspace_take(arena, p->block, f) : NULL;
+  w->entropy = a->entropy.data ? att_workspace_take(arena, p->group * p->t * ATT_LANES, f) : NULL;
 }
 
 int64_t att_tiles_bytes(const att_problem *problem, const att_tiling *tiling) {
@@ -107,6 +126,7 @@ void att_tile_work_init(att_tile_work *w, const att_sdpa_plan *plan, const att_p
       .problem = problem,
       .kernels = plan->runtime->kernels,
       .tiling = &plan->tiling,
+      .totals = plan->totals,
   };
   att_workspace arena = {.base = att_plan_worker(plan, worker)};
   lay_out(w, &arena);
@@ -254,6 +274,11 @@ void att_tile_finish(att_tile_work *w) {
         .n = p->dv,
     };
     w->kernels->finish_rows(&finish);
+    for (int64_t i = 0; w->totals && i < w->positions; i++) {
+      float *total = att_tile_total(w, n, i);
+      total[0] = w->m[row + i];
+      total[1] = w->l[row + i];
+    }
     if (!direct) scatter(w, h, o);
     if (!a->lse.data) continue;
     for (int64_t i = 0; i < w->positions; i++)

@@ -27,50 +27,11 @@ static int64_t ahead(const att_tile_work *w, const void *b,
   return next < w->span_end ? (const char *)find(w, next, &end) - (const char *)b : 0;
 }
 
-/* S = Q K^T, and O = O * factor + P V, piece by piece of what lies adjacent: the
- * sums go on where the piece before left them. */
-static void score(const att_tile_work *w, att_tile *product, int64_t first, int64_t end) {
-  float *s = product->c;
-  for (int64_t at = first, stop; at < end; at = stop) {
-    stop = end;
-    product->b = att_tile_keys(w, at, &stop);
-    product->c = s + (at - first);
-    product->cols = stop - at;
-    product->ahead = ahead(w, product->b, att_tile_keys, at);
-    w->product(product);
-  }
-}
-
-static void mix_values(const att_tile_work *w, att_tile *mix, int64_t first, int64_t end,
-                       bool careful) {
-  const float *weights = mix->a;
-  for (int64_t at = first, stop; at < end; at = stop) {
-    stop = end;
-    mix->b = att_tile_values(w, at, &stop);
-    mix->a = weights + (at - first);
-    mix->k = stop - at;
-    mix->ahead = ahead(w, mix->b, att_tile_values, at);
-    if (careful)
-      att_tile_mix_visible(w, mix);
-    else
-      w->mix(mix);
-    mix->scale = NULL;
-  }
-}
-
-/* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
- * keys first … end-1 of one block. */
-static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows, int64_t first,
-                       int64_t end, bool whole, bool careful) {
+/* Piece by piece of what lies adjacent. */
+void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                       int64_t end) {
   const att_problem *p = w->problem;
-  att_tile_mask mask;
-  int64_t row = tile + at;
-  if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
-  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
-  if (kind == ATT_TILE_SKIP) return;
-
   att_tile product = {
-      .c = w->s,
       .c_row = p->block,
       .a = w->q + row * w->q_row,
       .a_row = w->q_row,
@@ -80,37 +41,47 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .rows = rows,
       .k = p->d,
   };
-  score(w, &product, first, end);
+  for (int64_t at = first, stop; at < end; at = stop) {
+    stop = end;
+    product.b = att_tile_keys(w, at, &stop);
+    product.c = w->s + (at - first);
+    product.cols = stop - at;
+    product.ahead = ahead(w, product.b, att_tile_keys, at);
+    w->product(&product);
+  }
+}
 
-  att_softmax_tile softmax = {
+att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                                 int64_t end, att_tile_class kind, const att_tile_mask *mask) {
+  const att_problem *p = w->problem;
+  return (att_softmax_tile){
       .s = w->s,
       .s_row = p->block,
       .rows = rows,
       .cols = end - first,
       .scale = (float)p->scale,
       .softcap = (float)p->softcap,
-      .bias = mask.bias,
-      .bias_col = mask.bias_col,
+      .bias = mask->bias,
+      .bias_col = mask->bias_col,
       .slope = w->slopes ? w->slopes + row : NULL,
       .position = w->row_positions + row,
       .first_key = first,
-      .low = kind == ATT_TILE_PARTIAL ? mask.low : NULL,
-      .high = mask.high,
-      .visible = mask.visible,
+      .low = kind == ATT_TILE_PARTIAL ? mask->low : NULL,
+      .high = mask->high,
+      .visible = mask->visible,
       .visible_row = p->block,
-      .mark_hidden = careful,
-      .keep = mask.keep,
+      .keep = mask->keep,
       .keep_row = p->block,
-      .m = w->sm + at,
-      .l = w->sl + at,
-      .factor = w->factor,
   };
-  w->kernels->softmax_tile(&softmax);
+}
 
+/* O = O * factor + P V: the sums go on where the piece before left them. */
+static void mix_values(const att_tile_work *w, int64_t at, int64_t rows, int64_t first, int64_t end,
+                       bool careful) {
+  const att_problem *p = w->problem;
   att_tile mix = {
       .c = w->so + at * p->dv,
       .c_row = p->dv,
-      .a = w->s,
       .a_row = p->block,
       .a_k = 1,
       .b_panel = w->v_panel,
@@ -120,7 +91,37 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
       .accumulate = true,
       .scale = w->factor,
   };
-  mix_values(w, &mix, first, end, careful);
+  for (int64_t key = first, stop; key < end; key = stop) {
+    stop = end;
+    mix.b = att_tile_values(w, key, &stop);
+    mix.a = w->s + (key - first);
+    mix.k = stop - key;
+    mix.ahead = ahead(w, mix.b, att_tile_values, key);
+    if (careful)
+      att_tile_mix_visible(w, &mix);
+    else
+      w->mix(&mix);
+    mix.scale = NULL;
+  }
+}
+
+/* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
+ * keys first … end-1 of one block. */
+static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows, int64_t first,
+                       int64_t end, bool whole, bool careful) {
+  att_tile_mask mask;
+  int64_t row = tile + at;
+  if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
+  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
+  if (kind == ATT_TILE_SKIP) return;
+  att_tile_products(w, row, rows, first, end);
+  att_softmax_tile softmax = att_tile_scores(w, row, rows, first, end, kind, &mask);
+  softmax.mark_hidden = careful;
+  softmax.m = w->sm + at;
+  softmax.l = w->sl + at;
+  softmax.factor = w->factor;
+  w->kernels->softmax_tile(&softmax);
+  mix_values(w, at, rows, first, end, careful);
 }
 
 static void tile_blocks(att_tile_work *w, int64_t row, int64_t rows, bool careful) {

@@ -50,6 +50,7 @@ typedef struct att_tile_work {
   void (*product)(const att_tile *tile); /* the kernel that reads the keys */
   void (*mix)(const att_tile *tile);     /* and the one for the values */
   int64_t k_panel, v_row, v_panel;
+  bool keys_only; /* values are not loaded */
   int64_t span_first, span_end;
   float *k_store, *v_store; /* packed here unless usable as they lie */
 
@@ -62,6 +63,11 @@ typedef struct att_tile_work {
   const float **bias_rows; /* [tile] or NULL */
   float *bias_store;       /* [tile, block] or NULL */
   float *keep;             /* [tile, block] or NULL */
+
+  float *totals;  /* (m, l) of all rows, or NULL: att_tile_total */
+  float *weights; /* [tile, block] or NULL, with results */
+  float *columns; /* [block] or NULL */
+  float *entropy; /* [H/G, T, 16] or NULL */
 } att_tile_work;
 
 /* Lays out a worker's memory. */
@@ -97,11 +103,22 @@ bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *f
 att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
                                  int64_t end, bool whole, att_tile_mask *mask);
 
+/* S = Q K^T of rows with keys first … end-1, into w->s. */
+void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                       int64_t end);
+
+/* The kernel's description of these scores; m, l and factor are the caller's. */
+att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                                 int64_t end, att_tile_class kind, const att_tile_mask *mask);
+
 /* O = O * factor + P V over visible keys only, run by run, for values that may
  * not be multiplied by a hidden key's zero. */
 void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix);
 
-/* Totals to out and lse, with the sink. */
+/* Where a row's final m lies, and its l behind it: rows of the chunk's head n. */
+float *att_tile_total(const att_tile_work *w, int64_t n, int64_t i);
+
+/* Totals to out and lse, with the sink; kept if there are results to follow. */
 void att_tile_finish(att_tile_work *w);
 
 #endif

@@ -75,6 +75,21 @@ typedef struct att_softmax_tile {
   float *m, *l, *factor; /* [rows] */
 } att_softmax_tile;
 
+/* What a block of finished rows mixes: final scores as above from products, in
+ * place (m and l are the rows' totals, with the sink), then for each row
+ *   w = exp(x - m) * (1 / l); hidden, or of a row with nothing: +0
+ *   entropy[c % 16] -= w log w, w = 0 apart
+ *   w = w * keep where w is not 0
+ *   columns[c] += w
+ * s, w and keep are readable, s and w writable to a multiple of 16 columns. */
+typedef struct att_weights_tile {
+  att_softmax_tile scores;
+  float *w;
+  int64_t w_row;
+  float *entropy; /* [rows, 16] or NULL */
+  float *columns; /* [cols] or NULL */
+} att_weights_tile;
+
 /* Total (m, l, o) <- total merged with one more span (sm, sl, so), rows apart:
  *   m' = max(m, sm), a = exp(m - m'), b = exp(sm - m'),
  *   l = fma(l, a, sl b), o = fma(o, a, so b).

@@ -201,6 +201,41 @@ static void body_softmax_tile(const att_softmax_tile *t) {
     body_softmax_rows(t, r, t->rows - r < VN ? (int)(t->rows - r) : VN);
 }
 
+/* One row of weights from its final scores. */
+V_INLINE void body_row_weights(const att_weights_tile *t, int64_t r, const bool entropy) {
+  const att_softmax_tile *scores = &t->scores;
+  const float *s = scores->s + r * scores->s_row, *keep = scores->keep;
+  float m = scores->m[r], l = scores->l[r], *w = t->w + r * t->w_row;
+  bool empty = m == -INFINITY && l == 0.0f;
+  vf max = v_set1(m), scale = v_set1(1.0f / l), hidden = v_set1(-INFINITY), zero = v_set1(0.0f);
+  vf partial = entropy ? v_load(t->entropy + r * VN) : zero;
+  for (int64_t c = 0; c < scores->cols; c += VN) {
+    int n = scores->cols - c < VN ? (int)(scores->cols - c) : VN;
+    vf x = v_load(s + c);
+    vf e = v_mul(v_exp_le88(v_sub(x, max)), scale);
+    e = v_select(v_eq(x, hidden), zero, e);
+    if (empty) e = zero;
+    vm some = v_ne(e, zero);
+    if (entropy) partial = v_select(some, v_sub(partial, v_mul(e, v_log(e))), partial);
+    if (keep) e = v_select(some, v_mul(e, v_load_n(keep + r * scores->keep_row + c, n)), e);
+    if (t->columns) v_store_n(t->columns + c, v_add(v_load_n(t->columns + c, n), e), n);
+    v_store(w + c, e);
+  }
+  if (entropy) v_store(t->entropy + r * VN, partial);
+}
+
+static void body_weights_tile(const att_weights_tile *t) {
+  const att_softmax_tile *scores = &t->scores;
+  bool extras = scores->softcap < INFINITY || scores->bias || scores->slope;
+  for (int64_t r = 0; r < scores->rows; r++) {
+    extras ? body_scores(scores, r, true) : body_scores(scores, r, false);
+    if (t->entropy)
+      body_row_weights(t, r, true);
+    else
+      body_row_weights(t, r, false);
+  }
+}
+
 static void body_find_nan(bool *found, const float *x, int64_t n) {
   vm odd = v_ne(v_set1(0.0f), v_set1(0.0f));
   for (int64_t c = 0; c < n; c += VN) {

@@ -1,29 +1,35 @@
 /* The same steps for several rows of one block at once, as the tiled path
  * calls them: scores are already products, values are multiplied elsewhere. */
 
+/* Final scores of row r in place; is any of them live? */
+static bool ref_scores(const att_softmax_tile *t, int64_t r) {
+  float *s = t->s + r * t->s_row;
+  bool live = false;
+  for (int64_t c = 0; c < t->cols; c++) {
+    bool visible = (!t->low || (c >= t->low[r] && c < t->high[r])) &&
+                   (!t->visible || t->visible[r * t->visible_row + c]);
+    float x = t->scale * s[c];
+    if (t->softcap < INFINITY) x = t->softcap * v_tanh(x / t->softcap);
+    if (t->bias) {
+      float bias = t->bias[r][c * t->bias_col];
+      visible &= bias != -INFINITY;
+      x = x + bias;
+    }
+    if (t->slope && t->slope[r] != 0.0f) {
+      int64_t distance = t->position[r] - (t->first_key + c);
+      x = v_fma(-t->slope[r], (float)(distance < 0 ? -distance : distance), x);
+    }
+    s[c] = visible ? x : -INFINITY;
+    live |= s[c] != -INFINITY;
+  }
+  return live;
+}
+
 static void ref_softmax_tile(const att_softmax_tile *t) {
   for (int64_t r = 0; r < t->rows; r++) {
     float *s = t->s + r * t->s_row, hidden = t->mark_hidden ? -0.0f : 0.0f;
-    bool live = false;
-    for (int64_t c = 0; c < t->cols; c++) {
-      bool visible = (!t->low || (c >= t->low[r] && c < t->high[r])) &&
-                     (!t->visible || t->visible[r * t->visible_row + c]);
-      float x = t->scale * s[c];
-      if (t->softcap < INFINITY) x = t->softcap * v_tanh(x / t->softcap);
-      if (t->bias) {
-        float bias = t->bias[r][c * t->bias_col];
-        visible &= bias != -INFINITY;
-        x = x + bias;
-      }
-      if (t->slope && t->slope[r] != 0.0f) {
-        int64_t distance = t->position[r] - (t->first_key + c);
-        x = v_fma(-t->slope[r], (float)(distance < 0 ? -distance : distance), x);
-      }
-      s[c] = visible ? x : -INFINITY;
-      live |= s[c] != -INFINITY;
-    }
     t->factor[r] = 1.0f;
-    if (!live) {
+    if (!ref_scores(t, r)) {
       for (int64_t c = 0; c < t->cols; c++) s[c] = hidden;
       continue;
     }
@@ -35,6 +41,26 @@ static void ref_softmax_tile(const att_softmax_tile *t) {
     t->m[r] = new_max;
     if (t->keep)
       for (int64_t c = 0; c < t->cols; c++) s[c] = s[c] * t->keep[r * t->keep_row + c];
+  }
+}
+
+static void ref_weights_tile(const att_weights_tile *t) {
+  const att_softmax_tile *scores = &t->scores;
+  for (int64_t r = 0; r < scores->rows; r++) {
+    const float *s = scores->s + r * scores->s_row;
+    float m = scores->m[r], l = scores->l[r], scale = 1.0f / l;
+    bool empty = m == -INFINITY && l == 0.0f;
+    ref_scores(scores, r);
+    for (int64_t c = 0; c < scores->cols; c++) {
+      float w = empty || s[c] == -INFINITY ? 0.0f : v_exp(s[c] - m) * scale;
+      if (t->entropy && w != 0.0f) {
+        float *partial = t->entropy + r * ATT_LANES + c % ATT_LANES;
+        *partial = *partial - w * v_log(w);
+      }
+      if (scores->keep && w != 0.0f) w = w * scores->keep[r * scores->keep_row + c];
+      if (t->columns) t->columns[c] = t->columns[c] + w;
+      t->w[r * t->w_row + c] = w;
+    }
   }
 }
 

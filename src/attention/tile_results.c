@@ -1,0 +1,209 @@
+/* Weights, scores, entropy and column sums, in tiles.
+ *
+ * Once every row's (m, l) is known its weights are exp(s - m) / l, and any tile of
+ * them can be made again from queries and keys. A piece of work is all rows of a
+ * group's heads: span after span, and in each the rows in ascending order. So an
+ * entropy's sums run over ascending keys, a column's over ascending rows, as the
+ * definition has it (result.c). */
+#include <string.h>
+
+#include "attention/result.h"
+#include "attention/tiles.h"
+#include "base/threads.h"
+
+typedef struct results_job {
+  const att_sdpa_plan *plan;
+  const att_problem *problem;
+  int64_t chunks;
+} results_job;
+
+static bool wants_masked_scores(const att_sdpa_args *a) {
+  return a->scores.data && a->score_stage == ATT_SCORES_MASKED;
+}
+
+/* Element 0 of a result's row; NULL if the row is not wanted. */
+static float *result_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i) {
+  if (!view->data) return NULL;
+  int64_t row = att_result_row_index(w->problem, &w->sequence, i);
+  return row < 0 ? NULL : (float *)view->data + att_view_at(view, w->sequence.batch, h, row);
+}
+
+static void fill_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i, float x) {
+  float *to = result_row(w, view, h, i);
+  for (int64_t j = 0; to && j < view->shape[3]; j++) to[j * view->stride[3]] = x;
+}
+
+/* Numbers of keys first … end-1 to their columns, as far as the result has them. */
+static void put_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i,
+                    int64_t first, int64_t end, const float *numbers) {
+  float *to = result_row(w, view, h, i);
+  int64_t key = w->sequence.k_first + first;
+  for (int64_t j = 0; to && j < end - first && key + j < view->shape[3]; j++)
+    to[(key + j) * view->stride[3]] = numbers[j];
+}
+
+/* The block's column sums, out of the result and back. */
+static void move_columns(const att_tile_work *w, int64_t h, int64_t first, int64_t end, bool back) {
+  const att_view *view = &w->problem->args->column_sums;
+  float *from = (float *)view->data + w->sequence.batch * view->stride[0] + h * view->stride[1];
+  int64_t key = w->sequence.k_first + first;
+  for (int64_t j = 0; j < end - first; j++) {
+    if (key + j >= view->shape[2]) { /* the result is narrower than the cache */
+      w->columns[j] = 0.0f;
+      continue;
+    }
+    float *column = from + (key + j) * view->stride[2];
+    if (back)
+      *column = w->columns[j];
+    else
+      w->columns[j] = *column;
+  }
+}
+
+/* Rows of one head against one block; the rows lie in one tile of the chunk. */
+static void result_block(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
+                         bool whole) {
+  const att_sdpa_args *a = w->problem->args;
+  int64_t n = row / w->positions, h = w->kv_head * w->problem->group + n, i = row % w->positions;
+  att_tile_mask mask;
+  if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
+  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
+  if (kind == ATT_TILE_SKIP) return;
+  att_tile_products(w, row, rows, first, end);
+  att_weights_tile tile = {
+      .scores = att_tile_scores(w, row, rows, first, end, kind, &mask),
+      .w = w->weights,
+      .w_row = w->problem->block,
+      .columns = w->columns,
+  };
+  for (int64_t r = 0; r < rows; r++) {
+    const float *total = att_tile_total(w, n, i + r);
+    w->own_m[r] = total[0];
+    w->own_l[r] = total[1];
+  }
+  tile.scores.m = w->own_m;
+  tile.scores.l = w->own_l;
+  if (w->entropy)
+    tile.entropy = w->entropy + (n * w->problem->t + w->first_position + i) * ATT_LANES;
+  if (w->columns) move_columns(w, h, first, end, false);
+  w->kernels->weights_tile(&tile);
+  if (w->columns) move_columns(w, h, first, end, true);
+  for (int64_t r = 0; r < rows; r++) {
+    int64_t at = w->first_position + i + r;
+    put_row(w, &a->weights, h, at, first, end, w->weights + r * w->problem->block);
+    if (wants_masked_scores(a))
+      put_row(w, &a->scores, h, at, first, end, w->s + r * w->problem->block);
+  }
+}
+
+/* Rows of one head and tile through the span that is loaded. */
+static void result_blocks(att_tile_work *w, int64_t row, int64_t rows) {
+  const att_problem *p = w->problem;
+  const att_tile_bounds *bounds = &w->bounds[row / w->tiling->tile];
+  for (int64_t first = w->span_first; first < w->span_end; first += p->block) {
+    int64_t end = first + p->block < w->span_end ? first + p->block : w->span_end;
+    if (bounds->low >= end || bounds->high <= first) continue;
+    bool whole = bounds->whole_low <= first && bounds->whole_high >= end;
+    int64_t step = whole ? rows : w->kernels->tile_rows;
+    for (int64_t at = 0; at < rows; at += step)
+      result_block(w, row + at, rows - at < step ? rows - at : step, first, end, whole);
+  }
+}
+
+static bool wants_all_rows(const att_sdpa_args *a) {
+  return a->column_sums.data || a->entropy.data || !a->rows;
+}
+
+/* All of the rows, or the chosen ones each by itself. */
+static void result_rows(att_tile_work *w, int64_t row, int64_t rows) {
+  if (wants_all_rows(w->problem->args)) {
+    result_blocks(w, row, rows);
+    return;
+  }
+  for (int64_t r = row; r < row + rows; r++)
+    if (att_result_wanted(w->problem, w->first_position + r % w->positions)) result_blocks(w, r, 1);
+}
+
+/* Is anything wanted of a chunk of rows? */
+static bool chunk_is_wanted(const att_problem *p, int64_t first, int64_t end) {
+  if (wants_all_rows(p->args)) return true;
+  for (int64_t n = 0; n < p->args->n_rows; n++)
+    if (p->args->rows[n] >= first && p->args->rows[n] < end) return true;
+  return false;
+}
+
+/* Rows of a tile may belong to two heads: each gets its own. */
+static void result_chunk(att_tile_work *w) {
+  for (int64_t row = 0, rows; row < w->rows; row += rows) {
+    int64_t to_tile = w->tiling->tile - row % w->tiling->tile;
+    int64_t to_head = w->positions - row % w->positions;
+    rows = to_tile < to_head ? to_tile : to_head;
+    if (rows > w->rows - row) rows = w->rows - row;
+    result_rows(w, row, rows);
+  }
+}
+
+/* What is left where no key is seen. */
+static void begin_results(att_tile_work *w) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  w->sequence = att_problem_sequence(p, w->b);
+  for (int64_t n = 0; n < p->group; n++) {
+    int64_t h = w->kv_head * p->group + n;
+    if (a->column_sums.data) att_result_clear_columns(p, w->b, h);
+    for (int64_t i = 0; i < w->sequence.t; i++) {
+      fill_row(w, &a->weights, h, i, 0.0f);
+      if (wants_masked_scores(a)) fill_row(w, &a->scores, h, i, -INFINITY);
+    }
+  }
+  if (w->entropy) memset(w->entropy, 0, (size_t)(p->group * p->t * ATT_LANES) * sizeof(float));
+}
+
+static void finish_entropy(att_tile_work *w) {
+  const att_problem *p = w->problem;
+  const att_view *view = &p->args->entropy;
+  for (int64_t n = 0; n < p->group; n++)
+    for (int64_t i = 0; i < w->sequence.t; i++) {
+      float *partial = w->entropy + (n * p->t + i) * ATT_LANES;
+      for (int half = ATT_LANES / 2; half >= 1; half /= 2)
+        for (int lane = 0; lane < half; lane++)
+          partial[lane] = partial[lane] + partial[lane + half];
+      int64_t h = w->kv_head * p->group + n;
+      ((float *)view->data)[att_view_at(view, w->sequence.batch, h, w->sequence.q_first + i)] =
+          partial[0];
+    }
+}
+
+/* All rows of a group's heads. */
+static void run_results(void *context, int64_t begin, int64_t end, int worker) {
+  const results_job *job = context;
+  const att_problem *p = job->problem;
+  att_tile_work w;
+  att_tile_work_init(&w, job->plan, p, worker);
+  w.keys_only = true;
+  int64_t positions = w.tiling->chunk / p->group;
+  for (int64_t pair = begin; pair < end; pair++) {
+    w.b = pair / p->g;
+    w.kv_head = pair % p->g;
+    begin_results(&w);
+    for (int64_t first = 0; first < w.sequence.n; first += p->span) {
+      int64_t last = first + p->span < w.sequence.n ? first + p->span : w.sequence.n;
+      bool loaded = false;
+      for (int64_t chunk = 0; chunk < job->chunks; chunk++) {
+        if (!chunk_is_wanted(p, chunk * positions, (chunk + 1) * positions)) continue;
+        if (!att_tile_begin(&w, pair, chunk) || w.low >= last || w.high <= first) continue;
+        if (!loaded) att_tile_load_span(&w, first, last);
+        loaded = true;
+        result_chunk(&w);
+      }
+    }
+    if (w.entropy) finish_entropy(&w);
+  }
+}
+
+void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem) {
+  int64_t positions = plan->tiling.chunk / problem->group;
+  if (problem->h == 0) return; /* without rows columns are still cleared */
+  results_job job = {plan, problem, (problem->t + positions - 1) / positions};
+  att_parallel_for(plan->runtime, problem->b * problem->g, 1, run_results, &job);
+}
