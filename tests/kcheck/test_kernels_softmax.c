@@ -4,6 +4,45 @@
 
 enum { most_rows = 35, most_cols = 144, row_stride = 144 };
 
+/* Weights of the tile's products, whose totals softmax_tile has found. */
+static void check_weights(const candidate *c, att_rng *rng, int round, const att_softmax_tile *tile,
+                          const guarded *products) {
+  guarded s[2], w[2], entropy[2], columns[2];
+  for (int side = 0; side < 2; side++) {
+    s[side] = guarded_copy(products);
+    w[side] = guarded_floats(products->count);
+    if (side == 0) {
+      entropy[0] = guarded_floats(tile->rows * 16), columns[0] = guarded_floats(tile->cols);
+      kcheck_fill(&entropy[0], rng, false), kcheck_fill(&columns[0], rng, false);
+    } else {
+      entropy[1] = guarded_copy(&entropy[0]), columns[1] = guarded_copy(&columns[0]);
+    }
+    memset(w[side].data, 0, (size_t)w[side].count * sizeof(float));
+  }
+  for (int side = 0; side < 2; side++) {
+    att_weights_tile t = {
+        .scores = *tile,
+        .w = w[side].data,
+        .w_row = row_stride,
+        .entropy = round % 3 ? entropy[side].data : NULL,
+        .columns = round % 4 ? columns[side].data : NULL,
+    };
+    t.scores.s = s[side].data;
+    (side ? &c->plain : &c->table)->weights_tile(&t);
+    for (int64_t r = 0; r < tile->rows; r++)
+      for (int64_t n = tile->cols; n < (tile->cols + 15) / 16 * 16; n++)
+        s[side].data[r * row_stride + n] = w[side].data[r * row_stride + n] = 0.0f;
+  }
+  kcheck_same(c, "weights_tile", s[0], s[1], "scores: round %d\n", round);
+  kcheck_same(c, "weights_tile", w[0], w[1], "w: round %d\n", round);
+  kcheck_same(c, "weights_tile", entropy[0], entropy[1], "entropy: round %d\n", round);
+  kcheck_same(c, "weights_tile", columns[0], columns[1], "columns: round %d\n", round);
+  for (int side = 0; side < 2; side++) {
+    guarded_free(&s[side]), guarded_free(&w[side]);
+    guarded_free(&entropy[side]), guarded_free(&columns[side]);
+  }
+}
+
 /* One random tile; both sides get copies of the same buffers. */
 static void check_softmax(const candidate *c, att_rng *rng, int round) {
   int64_t rows = 1 + att_rng_below(rng, most_rows), cols = 1 + att_rng_below(rng, 128);
@@ -31,7 +70,7 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
   for (size_t i = 0; i < sizeof visible; i++) visible[i] = att_rng_below(rng, 4) != 0;
   for (int64_t i = 0; i < keep.count; i++) keep.data[i] = att_rng_below(rng, 4) ? 1.25f : 0.0f;
   guarded other_s = guarded_copy(&s), other_m = guarded_copy(&m), other_l = guarded_copy(&l);
-  guarded factor = guarded_copy(&m), other_factor = guarded_copy(&m);
+  guarded factor = guarded_copy(&m), other_factor = guarded_copy(&m), products = guarded_copy(&s);
 
   att_softmax_tile tile = {
       .s_row = row_stride,
@@ -67,6 +106,8 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
   kcheck_same(c, "softmax_tile", m, other_m, "m: round %d\n", round);
   kcheck_same(c, "softmax_tile", l, other_l, "l: round %d\n", round);
   kcheck_same(c, "softmax_tile", factor, other_factor, "factor: round %d\n", round);
+  check_weights(c, rng, round, &tile, &products);
+  guarded_free(&products);
   guarded *all[] = {&s,       &m,       &l,       &bias,   &slope,       &keep,
                     &other_s, &other_m, &other_l, &factor, &other_factor};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) guarded_free(all[i]);
