@@ -258,10 +258,11 @@ static void bad_copy_is_made(void **state) {
   att_cache *cache = open_pages(64, 16, 4);
   assert_ok(append_same(cache, 0, 64, 1));
   assert_status(ATT_BAD_ARGUMENT, att_cache_copy(NULL, 1, NULL, 0, 1));
-    assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 3, cache, 0, 1));
+  assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 3, cache, 0, 1));
   assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 1, cache, -1, 1));
   assert_status(ATT_BAD_ARGUMENT, att_cache_copy(cache, 1, cache, 0, 65));
-  assert_status(ATT_CONTEXT_FULL, att_cache_copy(cache, 1, cache, 0, 63)); /* no page for the copy */
+  assert_status(ATT_CONTEXT_FULL,
+                att_cache_copy(cache, 1, cache, 0, 63)); /* no page for the copy */
   assert_int_equal(att_cache_length(cache, 1), 0);
   assert_ok(att_cache_copy(cache, 1, cache, 0, 48));
   assert_status(ATT_CONTEXT_FULL, append_same(cache, 1, 1, 2));
