@@ -48,7 +48,7 @@ static const option options[] = {
      "template; without PROMPT a conversation, a message a line"},
     {"system", 0, OPTION_TEXT, &r.system, "TEXT", 0, 0, "with --chat: the system message"},
     {"chat-format", 0, OPTION_TEXT, &r.format, "NAME", 0, 0,
-     "with --chat: writes this format, whatever the template says (attend help tokenizer)"},
+     "with --chat: writes this format, whatever the template says (a wrong NAME lists them)"},
     {0}};
 
 static int report(const cli *c, const stream *s, const att_session *session,

@@ -35,7 +35,7 @@ static const option options[] = {
     {"template", 0, OPTION_TEXT, &template_path, "FILE", 0, 0,
      "chat: a chat template in place of the tokenizer's own"},
     {"format", 0, OPTION_TEXT, &format, "NAME", 0, 0,
-     "chat: writes this format, whatever the template says"},
+     "chat: writes this format, whatever the template says; a wrong NAME lists them"},
     {0}};
 
 /* ---- train ---- */

@@ -75,6 +75,11 @@ void json_int(json *j, const char *key, int64_t value) {
   fprintf(j->out, "%lld", (long long)value);
 }
 
+void json_uint(json *j, const char *key, uint64_t value) {
+  lead(j, key);
+  fprintf(j->out, "%llu", (unsigned long long)value);
+}
+
 void json_float(json *j, const char *key, float value) {
   if (!isfinite(value)) {
     json_null(j, key);

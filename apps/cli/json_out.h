@@ -38,6 +38,7 @@ void json_close(json *j);
 void json_null(json *j, const char *key);
 void json_bool(json *j, const char *key, bool value);
 void json_int(json *j, const char *key, int64_t value);
+void json_uint(json *j, const char *key, uint64_t value);
 void json_float(json *j, const char *key, float value);
 void json_double(json *j, const char *key, double value);
 void json_string(json *j, const char *key, const char *text);

@@ -149,7 +149,7 @@ static void print_json(const batch *b) {
   json_open(&j, "texts", '[');
   for (int64_t i = 0; i < b->n; i++) {
     json_open(&j, NULL, '{');
-    json_int(&j, "seed", (int64_t)b->texts[i].seed);
+    json_uint(&j, "seed", b->texts[i].seed);
     stream_json(&j, &b->texts[i].stream, b->texts[i].ids, b->texts[i].n, &b->jobs[i].result);
     json_close(&j);
   }

@@ -1,6 +1,7 @@
 /* Writing conversations: the rows of chat_formats.inc at work. */
 #include "text/chat.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/line.h"
@@ -70,15 +71,22 @@ const char *att_tokenizer_chat_template(size_t *out_bytes, const att_tokenizer *
   return tokenizer ? tokenizer->chat_template : NULL;
 }
 
+static att_status refuse_name(const char *name) {
+  char quoted[64], known[900] = "";
+  size_t used = 0;
+  for (int i = 0; i < N_FORMATS && used < sizeof known; i++)
+    used +=
+        (size_t)snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", formats[i].name);
+  return att_fail(ATT_BAD_ARGUMENT, "no chat format is named %s; there are %s",
+                  att_quote(quoted, sizeof quoted, name, strlen(name)), known);
+}
+
 /* The format by its name, or that of the tokenizer's own template. */
 static att_status choose(const att_chat_format **out, const att_tokenizer *t, const char *name) {
-  char quoted[64];
   uint64_t fingerprint = 0;
   if (name) {
     *out = att_chat_format_find(name);
-    return *out ? ATT_OK
-                : att_fail(ATT_BAD_ARGUMENT, "no chat format is named %s",
-                           att_quote(quoted, sizeof quoted, name, strlen(name)));
+    return *out ? ATT_OK : refuse_name(name);
   }
   if (!t->chat_template)
     return att_fail(ATT_NOT_FOUND, "this tokenizer has no chat template, and no format is named");
