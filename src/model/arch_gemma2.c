@@ -15,6 +15,10 @@ static att_status read(att_config *c, att_settings *s) {
   ATT_TRY(att_gemma_read_scores(c, s, 256, 50, 30));
   c->norm_place = ATT_NORM_AROUND;
   ATT_TRY(att_decoder_window(&c->window, s, 4096));
+  int64_t again = c->window; /* said twice in early files */
+  ATT_TRY(att_setting_size(&again, s, "sliding_window_size", ATT_NULLABLE));
+  if (again != c->window)
+    return att_fail(ATT_CORRUPT, "%s: sliding_window_size contradicts sliding_window", s->where);
   ATT_TRY(att_setting_layer_types(&list, &listed, s, c->layers));
   if (c->window) att_gemma_slide(c, PERIOD);
   if (c->window && listed) c->windowed = list;

@@ -69,6 +69,7 @@ static const char *lacks(const att_config *c) {
 static att_status read_gguf(att_config *c, att_gguf_keys *k) {
   ATT_TRY(att_gemma_read_gguf(c, k, LAYERS_OF_27B));
   set_blocks(c);
+  att_gguf_key_skip(k, "mm.tokens_per_image"); /* of pictures, which are not read */
   c->local_rope = (att_rope){.pairs = c->rope.pairs, .theta = 10000, .magnitude = 1};
   ATT_TRY(att_gguf_key_number(&c->local_rope.theta, k, "rope.freq_base_swa", false));
   ATT_TRY(att_gguf_key_number(&c->final_softcap, k, "final_logit_softcapping", false));

@@ -5,6 +5,18 @@
 #include "model/decoder.h"
 #include "model/gguf_decoder.h"
 
+/* Settings of Phi-4's files that only 1 has been seen of. */
+static att_status read_modes(att_settings *s) {
+  static const char *const keys[] = {"full_attn_mod", "interpolate_factor"};
+  for (int i = 0; i < 2; i++) {
+    double mode = 1;
+    ATT_TRY(att_setting_number(&mode, s, keys[i], ATT_NULLABLE));
+    if (mode != 1)
+      return att_fail(ATT_UNSUPPORTED, "%s: \"%s\" is %g, not 1", s->where, keys[i], mode);
+  }
+  return ATT_OK;
+}
+
 static att_status read(att_config *c, att_settings *s) {
   static const att_rope_format rope = {.theta_key = "rope_theta",
                                        .partial_key = "partial_rotary_factor",
@@ -14,6 +26,7 @@ static att_status read(att_config *c, att_settings *s) {
                                        .longrope = true};
   ATT_TRY(att_decoder_read(
       c, s, &(att_decoder_defaults){.context = 4096, .norm_eps = 1e-5, .rope = &rope}));
+  ATT_TRY(read_modes(s));
   ATT_TRY(att_decoder_window(&c->window, s, 0));
   if (c->window) att_layer_set_all(&c->windowed, c->layers);
   return ATT_OK;

@@ -19,6 +19,7 @@ static att_status read_window(att_config *c, att_settings *s) {
   att_layer_set list = {0};
   ATT_TRY(att_decoder_window(&window, s, 0));
   ATT_TRY(att_setting_bool(&used, s, "use_sliding_window", ATT_WITH_VALUE));
+  att_setting_skip(s, "max_window_layers"); /* of qwen2's code, not used here */
   ATT_TRY(att_setting_layer_types(&list, &listed, s, c->layers));
   if (!used && !att_layer_set_is_empty(&list))
     return att_fail(ATT_CORRUPT, "%s: layer_types contradict use_sliding_window", s->where);
