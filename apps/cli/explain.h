@@ -14,6 +14,7 @@ typedef struct explained {
   int64_t layers, heads, kv_heads;
   bool head_chosen, key_chosen; /* by us, not by the user */
   bool rotated;                 /* the model turns q and k by their position */
+  bool sunk;                    /* a sink has a share of the softmax's sum */
   bool biased;                  /* scores differ from scaled ones at a visible key */
   int64_t n, d, dv;             /* n keys */
   float *q, *rot_q;             /* [D]; rot_q is q where nothing is rotated */

@@ -145,11 +145,11 @@ static void collect_vectors(explained *e) {
 
 /* The scale as the run shows it: scaled over raw where raw is largest. */
 static void find_scale(explained *e) {
-  int64_t best = 0;
-  for (int64_t j = 1; j < e->n; j++)
-    if (explain_sees(e, j) && fabsf(e->raw[j]) > fabsf(e->raw[best])) best = j;
+  int64_t best = -1;
+  for (int64_t j = 0; j < e->n; j++)
+    if (explain_sees(e, j) && (best < 0 || fabsf(e->raw[j]) > fabsf(e->raw[best]))) best = j;
   const double root = 1 / sqrt((double)e->d);
-  e->scale = e->raw[best] != 0 ? (double)e->scaled[best] / (double)e->raw[best] : root;
+  e->scale = best >= 0 && e->raw[best] != 0 ? (double)e->scaled[best] / (double)e->raw[best] : root;
   e->root_of_d = fabs(e->scale / root - 1) < 1e-5; /* two roundings to float32 */
   if (e->root_of_d) e->scale = root;
 }
@@ -162,6 +162,20 @@ static void collect_scores(explained *e) {
   for (int64_t j = 0; j < e->n; j++)
     if (e->scores[j] != -INFINITY && e->scores[j] != e->scaled[j]) e->biased = true;
   find_scale(e);
+}
+
+/* A head's sink takes a share of the sum that belongs to no key: the sum with it, from
+ * the weight that the model's run gave the strongest key. */
+static void add_sink(explained *e, float *weights) {
+  int64_t top = 0;
+  for (int64_t j = 1; j < e->n; j++)
+    if (e->weights[j] > e->weights[top]) top = j;
+  if (!(e->weights[top] > 0)) return;
+  const float whole = e->exps[top] / e->weights[top];
+  e->sunk = whole > e->sum * 1.0001f;
+  if (!e->sunk) return;
+  e->sum = whole;
+  memcpy(weights, e->weights, (size_t)e->n * sizeof *weights);
 }
 
 /* The numbers between those that the model's run left. */
@@ -177,6 +191,7 @@ static att_status collect_steps(explained *e) {
   const engine_softmax_out out = {weights, e->shifted, e->exps, &e->max, &e->sum};
   const float *key = e->rot_k + e->key * e->d;
   att_status status = engine_softmax(runtime, &out, e->scores, 1, e->n);
+  if (status == ATT_OK) add_sink(e, weights);
   if (status == ATT_OK) status = engine_products(runtime, e->products, e->rot_q, key, e->d);
   if (status == ATT_OK) status = engine_running_sums(runtime, e->sums, e->rot_q, key, e->d);
   if (status == ATT_OK)

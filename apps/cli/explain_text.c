@@ -227,7 +227,9 @@ static void show_softmax(const cli *c, const explained *e, const bool *shown, in
   const number_format fs = number_fit(e->scores, e->n, DIGITS);
   number_write(max, (number_format){fs.decimals, 0}, e->max);
   number_write(sum, (number_format){DIGITS, 0}, e->sum);
-  title(c, 4, "Softmax: scores become weights that sum to 1");
+  title(c, 4,
+        e->sunk ? "Softmax: scores become weights; the sink has the rest of 1"
+                : "Softmax: scores become weights that sum to 1");
   const number_format shifted = number_fit(e->shifted, e->n, DIGITS), fixed = {DIGITS, 0};
   bool narrow = c->term.width < NARROW;
   table *rows = table_new(&c->term, "rlrrr");
