@@ -38,8 +38,8 @@ typedef struct att_training_info {
   int64_t train_tokens, validation_tokens, tokens_a_step;
   int64_t steps, resumed_at;       /* resumed_at 0: from the beginning */
   bool done;                       /* there is no step left to take */
-  int64_t bytes, activation_bytes; /* memory of the run; with the other choice of */
-  int64_t bytes_other;             /* "recompute" it would be bytes_other */
+  int64_t bytes, activation_bytes; /* memory of the run, and of activations in it */
+  int64_t bytes_other;             /* of the run with the other choice of "recompute" */
   double flops_a_step;             /* 6 N tokens and attention's, forward and back */
   double first_loss;               /* log of the vocabulary: what a fresh model has */
 } att_training_info;

@@ -306,6 +306,32 @@ static void what_is_not_finite_has_no_name(void **state) {
   att_runtime_free(runtime);
 }
 
+/* A model of parts that the passes do not know must not be learned wrongly. */
+static void an_unknown_part_is_left_out(void **state) {
+  (void)state;
+  static const char *const settings[] = {
+      "{\"model_type\": \"mistral\", \"hidden_size\": 16, \"intermediate_size\": 24, "
+      "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, "
+      "\"vocab_size\": 20, \"max_position_embeddings\": 64, \"rms_norm_eps\": 1e-5, "
+      "\"sliding_window\": 4}",
+      "{\"model_type\": \"qwen3\", \"hidden_size\": 16, \"intermediate_size\": 24, "
+      "\"num_hidden_layers\": 1, \"num_attention_heads\": 2, \"num_key_value_heads\": 1, "
+      "\"head_dim\": 8, \"vocab_size\": 20, \"max_position_embeddings\": 64, "
+      "\"rms_norm_eps\": 1e-5}"};
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_learn_options options = usual();
+  for (int i = 0; i < 2; i++) {
+    char folder[64];
+    att_learner *learner;
+    test_make_folder(folder);
+    test_write_model(runtime, folder, settings[i], 3);
+    assert_status(ATT_UNSUPPORTED, att_learner_open(&learner, runtime, folder, &options));
+    assert_message_has("training does not know");
+    test_remove_folder(folder);
+  }
+  att_runtime_free(runtime);
+}
+
 typedef struct seen {
   int count;
   bool q, logits;
@@ -347,6 +373,7 @@ int main(void) {
       cmocka_unit_test(running_out_of_memory_leaks),
       cmocka_unit_test(nonsense_is_taken),
       cmocka_unit_test(what_is_not_finite_has_no_name),
+      cmocka_unit_test(an_unknown_part_is_left_out),
       cmocka_unit_test(gradients_cannot_be_looked_at),
   };
   return cmocka_run_group_tests(tests, set_up, NULL);
