@@ -12,4 +12,5 @@ set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_C_STANDARD_INCLUDE_DIRECTORIES ${packages}/usr/include)
 set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu
-                                  -E ATT_TEST_EMULATED=aarch64)
+                                  -E ATT_TEST_EMULATED=aarch64
+                                  -E LD_LIBRARY_PATH=${packages}/usr/lib/aarch64-linux-gnu)
