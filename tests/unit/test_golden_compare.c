@@ -119,7 +119,7 @@ static void write_text(const char *name, const char *text) {
 /* Runs the program over the folder; checks its exit and its last line, and that
  * the output mentions `says`. */
 static void run(int exit_status, const char *last_line, const char *says) {
-  char command[256], output[4096] = "";
+  char command[4096], output[4096] = "";
   snprintf(command, sizeof command, "%s %s", ATT_GOLDEN, folder);
   FILE *pipe = popen(command, "r");
   assert_non_null(pipe);

@@ -17,7 +17,8 @@ enum { V = 1000, TOKENS = 40 };
 
 static double expected(const float *x, int64_t n, int32_t id) {
   double top = -INFINITY, sum = 0;
-  for (int64_t i = 0; i < n; i++) top = fmax(top, (double)x[i]);
+  for (int64_t i = 0; i < n; i++)
+    if (top < (double)x[i]) top = (double)x[i];
   for (int64_t i = 0; i < n; i++) sum += exp((double)x[i] - top);
   return (double)x[id] - top - log(sum);
 }
