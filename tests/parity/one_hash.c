@@ -83,6 +83,14 @@ static att_status describe(att_sdpa_args *args, att_sdpa_grads *grads) {
                       (att_mask_rule){.kind = ATT_MASK_WINDOW, .left = 650, .right = -1});
 }
 
+static void forget(const att_sdpa_args *args, const att_sdpa_grads *grads) {
+  const att_view *all[] = {
+      &args->q,      &args->k,     &args->v,   &args->out, &args->lse, &args->alibi_slopes,
+      &args->sinks,  &grads->dout, &grads->dq, &grads->dk, &grads->dv, &grads->dalibi,
+      &grads->dsinks};
+  for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]->data);
+}
+
 int main(void) {
   att_sdpa_args args;
   att_sdpa_grads grads;
@@ -107,6 +115,7 @@ int main(void) {
     printf("%s %016llx %s\n", numerics, (unsigned long long)hash, name);
     att_runtime_free(runtime);
   }
+  forget(&args, &grads);
   if (status != ATT_OK) fprintf(stderr, "one_hash: %s\n", att_message());
   return status != ATT_OK || different;
 }
