@@ -51,7 +51,7 @@ static void check(const way *w, uint64_t seed) {
 static void a_target_or_thread_or_pass_changes_a_bit(void **state) {
   (void)state;
   const char *calls = getenv("ATT_CALLS");
-  uint64_t most = calls ? strtoull(calls, NULL, 10) : 80;
+  uint64_t most = calls ? strtoull(calls, NULL, 10) : test_calls(80);
   int usable;
   for (int i = 0; att_target_name(i, &usable); i++) {
     if (!usable) continue;
@@ -71,7 +71,7 @@ static void a_target_or_thread_or_pass_changes_a_bit(void **state) {
 static void a_layout_of_results_changes_a_bit(void **state) {
   (void)state;
   att_runtime *runtime = case_runtime(NULL, 2);
-  for (uint64_t seed = 1; seed <= 200; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(200); seed++) {
     att_case c;
     att_sdpa_grads strided;
     unsigned features = bits_features(seed, CASE_LAYOUT, CASE_RESULTS | CASE_ROWS);
@@ -129,7 +129,7 @@ static void a_shared_bias_depends_on_threads(void **state) {
 static void the_hosts_rounding_changes_a_bit(void **state) {
   (void)state;
   att_runtime *runtime = case_runtime(NULL, 2);
-  for (uint64_t seed = 1; seed <= 20; seed++) {
+  for (uint64_t seed = 1; seed <= test_calls(20); seed++) {
     att_case c;
     att_sdpa_grads first;
     make(&c, seed, CASE_CAUSAL | CASE_ALIBI | CASE_SINKS | CASE_BIAS, ATT_F32);
