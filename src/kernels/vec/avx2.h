@@ -200,11 +200,12 @@ static inline vf v_load_f16(const uint16_t *p) {
             _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(p + 8))));
 }
 
+#define V_NEAREST (_MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC) /* clang wants no variable */
 static inline void v_store_f16(uint16_t *p, vf x) {
-  const int how = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
-  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x.a, how));
-  _mm_storeu_si128((__m128i *)(p + 8), _mm256_cvtps_ph(x.b, how));
+  _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(x.a, V_NEAREST));
+  _mm_storeu_si128((__m128i *)(p + 8), _mm256_cvtps_ph(x.b, V_NEAREST));
 }
+#undef V_NEAREST
 /* Half of the last kept bit, less one unless that bit is set, carries into it
  * where x lies above the middle, or on it beside an odd one. */
 static inline __m256i v_round_bf16(__m256 x) {
