@@ -110,12 +110,17 @@ static att_status read_tag(reader *r, char end, bool *strip, bool *ok) {
   return ATT_OK;
 }
 
+/* A token's bytes; before any were read there is no memory to point into. */
+static const char *bytes_of(const reader *r, const token *t) {
+  return r->bytes.items ? (const char *)r->bytes.items + t->first : "";
+}
+
 /* True at "['name']" behind something that has members. */
 static bool is_member(const reader *r, int64_t i) {
   const token *t = r->tokens.items;
   if (i < 1 || i + 2 >= r->tokens.n || t[i].kind != '[' || t[i + 1].kind != 's') return false;
   if (t[i + 2].kind != ']' || t[i + 1].n == 0 || !strchr("n])", t[i - 1].kind)) return false;
-  const char *name = (const char *)r->bytes.items + t[i + 1].first;
+  const char *name = bytes_of(r, &t[i + 1]);
   for (int64_t k = 0; k < t[i + 1].n; k++)
     if (!is_name(name[k])) return false;
   return true;
@@ -130,7 +135,7 @@ static void mix_tokens(reader *r, int64_t begin, int64_t end) {
       i++;
     }
     mix_char(r, member ? 'n' : t[i].kind);
-    mix(r, (const char *)r->bytes.items + t[i].first, (size_t)t[i].n);
+    mix(r, bytes_of(r, &t[i]), (size_t)t[i].n);
     mix_char(r, '\0');
     if (member) i++;
   }
@@ -146,7 +151,7 @@ static bool is_sum(const reader *r) {
     if (depth == 0 && strchr("~-*/%<>=!", t[i].kind)) return false;
     for (size_t w = 0; w < sizeof words / sizeof *words && depth == 0; w++)
       if (t[i].kind == 'n' && t[i].n == (int64_t)strlen(words[w]) &&
-          memcmp((const char *)r->bytes.items + t[i].first, words[w], (size_t)t[i].n) == 0)
+          memcmp(bytes_of(r, &t[i]), words[w], (size_t)t[i].n) == 0)
         return false;
   }
   return true;
@@ -155,7 +160,7 @@ static bool is_sum(const reader *r) {
 static att_status put_term(reader *r, int64_t begin, int64_t end) {
   const token *t = r->tokens.items;
   if (end == begin + 1 && t[begin].kind == 's')
-    return att_list_append(&r->literal, (const char *)r->bytes.items + t[begin].first, t[begin].n);
+    return att_list_append(&r->literal, bytes_of(r, &t[begin]), t[begin].n);
   end_literal(r);
   mix_char(r, 'O');
   mix_tokens(r, begin, end);
