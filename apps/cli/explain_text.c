@@ -137,8 +137,8 @@ static void show_scores(const cli *c, const explained *e, const bool *shown, int
   const number_format scores = number_fit(e->scores, e->n, DIGITS);
   const number_format weight = {DIGITS, 0};
   table *rows = table_new(t, e->biased ? "rllrrrrb" : "rllrrrb");
-  const char *const heads[] = {"",    "key",       "",       e->rotated ? "qr · kr" : "q · k",
-                               scale, "with bias", "weight", ""};
+  const char *const heads[] = {"",    "key",   "",       e->rotated ? "qr · kr" : "q · k",
+                               scale, "final", "weight", ""};
   for (int i = 0; i < 8; i++)
     if (i != 5 || e->biased) table_head(rows, heads[i]);
   for (int64_t j = 0; j < e->n; j++) {

@@ -1,24 +1,23 @@
-/* likely.c — softmax by the library, then the largest one after the other. */
+/* likely.c — log-probabilities of the library as probabilities. */
 #include "likely.h"
 
+#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
-#include "engine.h"
+#include "attend/score.h"
 #include "memory.h"
 
 att_status likely_find(likely *out, int64_t *n, int64_t most, att_runtime *runtime,
                        const float *logits, int64_t vocab) {
-  float *p = memory_get((size_t)vocab, sizeof *p);
-  const engine_softmax_out wanted = {.weights = p};
-  att_status status = engine_softmax(runtime, &wanted, logits, 1, vocab);
-  *n = status != ATT_OK ? 0 : most < vocab ? most : vocab;
-  for (int64_t i = 0; i < *n; i++) {
-    int64_t best = 0;
-    for (int64_t j = 1; j < vocab; j++)
-      if (p[j] > p[best]) best = j;
-    out[i] = (likely){(int32_t)best, p[best]};
-    p[best] = -1;
-  }
-  free(p);
+  const int64_t k = most < vocab ? most : vocab;
+  int32_t *ids = memory_get((size_t)k, sizeof *ids);
+  double *logs = memory_get((size_t)k, sizeof *logs);
+  const att_view row = att_view_of((void *)(uintptr_t)logits, ATT_F32, 1, &vocab);
+  att_status status = att_likeliest(ids, logs, k, runtime, row);
+  *n = status == ATT_OK ? k : 0;
+  for (int64_t i = 0; i < *n; i++) out[i] = (likely){ids[i], (float)exp(logs[i])};
+  free(ids);
+  free(logs);
   return status;
 }

@@ -56,7 +56,10 @@ typedef struct att_sdpa_args {
   size_t struct_size;             /* set by att_sdpa_args_init */
   att_view q;                     /* [B,H,T,D] */
   att_view k, v;                  /* [B,G,S,D], [B,G,S,Dv]; absent with a cache */
-  const att_cache *cache;         /* instead of k and v: its stored keys and values */
+  const att_cache *cache;         /* instead of k and v: its stored keys and values. Over
+                                     a ring: causal and window rules, ALiBi, sinks, lse
+                                     and entropy only, else UNSUPPORTED; CONTEXT_FULL if
+                                     a row could see a position that is gone */
   int64_t cache_layer;            /* which layer of the cache */
   const int64_t *cache_sequences; /* [B] which of its sequences; NULL: 0 … B-1 */
   const int64_t *cache_lengths;   /* [B] keys to attend to; NULL: the sequence's

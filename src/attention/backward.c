@@ -121,9 +121,7 @@ att_status att_sdpa_backward_plan_create(att_sdpa_backward_plan **out, att_runti
                                  .d = p.d,
                                  .dv = p.dv,
                                  .dtype = p.dtype};
-  plan.path = p.dtype == ATT_F64        ? ATT_PATH_F64
-              : runtime->kernels->tiled ? ATT_PATH_TILES
-                                        : ATT_PATH_ROWS;
+  plan.path = att_path_of(&p, runtime);
   ATT_TRY(make_job(&job, &plan, &p, grads));
   ATT_TRY(measure(&plan.shared_bytes, &plan.worker_bytes, &job));
   int64_t all;

@@ -84,7 +84,7 @@ static void run_sequence(const att_backward_job *job, int64_t b, int64_t kv, bac
   att_sequence s = att_problem_sequence(p, b);
   att_attention_row row = row_of(p, &s);
   att_attention_backward_row r = {.dq = m->dq, .dk = m->dk, .dv = m->dv};
-  att_row_find_keys(p, &s, b, kv, &m->row, &row);
+  att_row_find_keys(p, &s, kv, &m->row, &row);
   memset(m->dk, 0, (size_t)(s.n * p->d) * sizeof(float));
   memset(m->dv, 0, (size_t)(s.n * p->dv) * sizeof(float));
   for (int64_t h = kv * p->group; h < (kv + 1) * p->group; h++)
@@ -119,7 +119,7 @@ static void run_bias(void *context, int64_t begin, int64_t end, int worker) {
     att_attention_row row = row_of(p, &s);
     att_attention_backward_row r = {0};
     for (int64_t h = 0; h < p->h; h++) {
-      att_row_find_keys(p, &s, b, h / p->group, &m.row, &row);
+      att_row_find_keys(p, &s, h / p->group, &m.row, &row);
       for (int64_t i = 0; i < s.t; i++) {
         if (!run_row(job, &s, b, h, i, &m, &row, &r)) continue;
         const att_backward_row_sums sums = {b, h, i, r.lse, r.delta, r.score_sum, r.distance_sum};

@@ -20,12 +20,11 @@
 #include <string.h>
 
 #include "attention/backward_work.h"
+#include "base/alloc.h"
 #include "base/threads.h"
 
 /* Rows of a piece of the first of two passes. */
 #define CHUNK_ROWS (4 * ATT_BACKWARD_ROWS)
-
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* A product whose B may hold a NaN or an infinity where a row's A is 0: terms
  * with a factor of 0 are left out. */
@@ -62,11 +61,11 @@ static bool trim(const att_backward_work *w, strip *s) {
   int64_t low = w->end, high = w->first;
   for (int64_t r = w->at + s->row; r < w->at + s->row + s->rows; r++) {
     if (w->shared.low[r] >= w->shared.high[r]) continue;
-    low = at_most(low, w->shared.low[r]);
+    low = att_at_most(low, w->shared.low[r]);
     if (high < w->shared.high[r]) high = w->shared.high[r];
   }
   s->low = low > w->first ? (low - w->first) / ATT_LANES * ATT_LANES : 0;
-  s->high = at_most(high, w->end) - w->first;
+  s->high = att_at_most(high, w->end) - w->first;
   return low < w->end && s->low < s->high;
 }
 
@@ -216,7 +215,7 @@ static void run_tile(att_backward_work *w) {
   int64_t step = whole ? w->rows : 2 * w->kernels->tile_rows;
   for (int64_t row = 0; row < w->rows; row += step, n++) {
     strip *s = &strips[n];
-    *s = (strip){.row = row, .rows = at_most(step, w->rows - row)};
+    *s = (strip){.row = row, .rows = att_at_most(step, w->rows - row)};
     if (trim(w, s) && find_gradients(w, s)) {
       if (w->to_dq) add_to_queries(w, s);
       continue;
@@ -228,7 +227,7 @@ static void run_tile(att_backward_work *w) {
   if (!w->to_dk && !w->to_dv) return;
   if (whole) step = keys;
   for (int64_t low = 0; low < keys; low += step)
-    add_strips_to_keys(w, strips, n, low, at_most(low + step, keys));
+    add_strips_to_keys(w, strips, n, low, att_at_most(low + step, keys));
 }
 
 /* Rows first … end-1 of each head of the group against one block of keys. */
@@ -236,10 +235,10 @@ static void run_block(att_backward_work *w, int64_t unit, int64_t block, int64_t
                       int64_t end) {
   const att_problem *p = w->problem;
   if (!att_backward_begin_block(w, unit / p->g, unit % p->g, block * ATT_BACKWARD_KEYS)) return;
-  end = at_most(end, w->sequence.t);
+  end = att_at_most(end, w->sequence.t);
   for (w->h = w->kv * p->group; w->h < (w->kv + 1) * p->group; w->h++)
     for (w->row = first; w->row < end; w->row += w->rows) {
-      w->rows = at_most(ATT_BACKWARD_ROWS, end - w->row);
+      w->rows = att_at_most(ATT_BACKWARD_ROWS, end - w->row);
       w->at = att_backward_row(p, &w->sequence, w->h, w->row);
       run_tile(w);
     }

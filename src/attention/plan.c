@@ -94,9 +94,7 @@ att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
       .q_dtype = args->q.dtype,
       .results = wants_results(args),
   };
-  plan.path = p.dtype == ATT_F64        ? ATT_PATH_F64
-              : runtime->kernels->tiled ? ATT_PATH_TILES
-                                        : ATT_PATH_ROWS;
+  plan.path = att_path_of(&p, runtime);
   if (args->strict && plan.path != ATT_PATH_TILES)
     return att_fail(ATT_UNSUPPORTED, "strict: %s attention on target %s runs row by row",
                     att_dtype_name(p.dtype), att_runtime_target(runtime));

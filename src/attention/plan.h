@@ -4,6 +4,7 @@
 
 #include "attention/problem.h"
 #include "base/runtime.h"
+#include "kernels/kernels.h"
 
 typedef enum att_path {
   ATT_PATH_ROWS = 0,  /* the definition, row by row */
@@ -32,6 +33,12 @@ struct att_sdpa_plan {
   float *totals; /* in the workspace, with results of the tiled path */
   char text[160];
 };
+
+/* How a problem is run on this runtime. */
+static inline att_path att_path_of(const att_problem *problem, const att_runtime *runtime) {
+  if (problem->dtype == ATT_F64) return ATT_PATH_F64;
+  return runtime->kernels->tiled ? ATT_PATH_TILES : ATT_PATH_ROWS;
+}
 
 /* A worker's part of the workspace. */
 static inline void *att_plan_worker(const att_sdpa_plan *plan, int worker) {

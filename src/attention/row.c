@@ -18,12 +18,11 @@ att_row_memory att_row_lay_out(att_workspace *workspace, const att_problem *p) {
   };
 }
 
-void att_row_find_keys(const att_problem *p, const att_sequence *s, int64_t b, int64_t head,
-                       att_row_memory *m, att_attention_row *row) {
+void att_row_find_keys(const att_problem *p, const att_sequence *s, int64_t head, att_row_memory *m,
+                       att_attention_row *row) {
   const att_sdpa_args *a = p->args;
   if (a->cache) {
-    int64_t sequence = a->cache_sequences ? a->cache_sequences[b] : b;
-    att_result_cache_rows(a->cache, a->cache_layer, sequence, head, s->k_first, s->n, m->k, m->v);
+    att_result_cache_rows(a->cache, a->cache_layer, s->cached, head, s->k_first, s->n, m->k, m->v);
   } else if (p->dtype != ATT_F32) {
     for (int64_t j = 0; j < s->n; j++) {
       int64_t k = att_view_at(&a->k, s->batch, head, s->k_first + j);

@@ -16,8 +16,8 @@ typedef struct att_row_memory {
 att_row_memory att_row_lay_out(att_workspace *workspace, const att_problem *problem);
 
 /* Keys and values of a head: fills row->k, v and their strides. */
-void att_row_find_keys(const att_problem *problem, const att_sequence *sequence, int64_t b,
-                       int64_t head, att_row_memory *memory, att_attention_row *row);
+void att_row_find_keys(const att_problem *problem, const att_sequence *sequence, int64_t head,
+                       att_row_memory *memory, att_attention_row *row);
 
 /* What mask, bias, ALiBi and dropout say about row i of head h. */
 void att_row_find_rules(const att_problem *problem, const att_sequence *sequence, int64_t b,

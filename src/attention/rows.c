@@ -116,7 +116,7 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
                              .span = p->span,
                              .scale = (float)p->scale,
                              .softcap = (float)p->softcap};
-    att_row_find_keys(p, &s, b, h / p->group, &m.row, &row);
+    att_row_find_keys(p, &s, h / p->group, &m.row, &row);
     if (p->args->column_sums.data) att_result_clear_columns(p, b, h);
     for (int64_t i = 0; i < s.t; i++) {
       if (!job->mix && !att_result_wanted(p, i)) continue;

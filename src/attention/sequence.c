@@ -42,6 +42,7 @@ att_sequence att_problem_sequence(const att_problem *p, int64_t b) {
   const att_sdpa_args *a = p->args;
   att_sequence s = {.batch = a->cu_q ? 0 : b, .t = p->t};
   int64_t gone = ring_start(p, b);
+  if (a->cache) s.cached = cache_sequence(a, b);
   if (a->cu_q) {
     s.q_first = a->cu_q[b];
     s.t = a->cu_q[b + 1] - a->cu_q[b];

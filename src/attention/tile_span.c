@@ -4,6 +4,7 @@
 
 #include "attention/dropout.h"
 #include "attention/tiles.h"
+#include "base/alloc.h"
 #include "kv/cache.h"
 
 /* 16-bit numbers are widened once for this many rows or more; fewer widen while
@@ -40,22 +41,15 @@ static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_
   w->v_panel = n * ATT_LANES;
 }
 
-static int64_t cache_sequence(const att_tile_work *w) {
-  const att_sdpa_args *a = w->problem->args;
-  return a->cache_sequences ? a->cache_sequences[w->b] : w->b;
-}
-
 static const void *cached_keys(const att_tile_work *w, int64_t position) {
   const att_sdpa_args *a = w->problem->args;
-  return att_cache_keys(a->cache, a->cache_layer, cache_sequence(w), w->kv_head, position);
+  return att_cache_keys(a->cache, a->cache_layer, w->sequence.cached, w->kv_head, position);
 }
 
 static const void *cached_values(const att_tile_work *w, int64_t position) {
   const att_sdpa_args *a = w->problem->args;
-  return att_cache_values(a->cache, a->cache_layer, cache_sequence(w), w->kv_head, position);
+  return att_cache_values(a->cache, a->cache_layer, w->sequence.cached, w->kv_head, position);
 }
-
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* n keys of a page, at a panel's edge, as f32 panels. */
 static void unpack_keys(const att_tile_work *w, float *to, int64_t position, int64_t n) {
@@ -82,14 +76,14 @@ static void gather_keys(att_tile_work *w, int64_t first, int64_t n) {
   w->k = w->k_store;
   if (first % ATT_LANES == 0) {
     for (int64_t r = 0, run; r < n; r += run) {
-      run = at_most(att_cache_run(a->cache, first + r), n - r);
+      run = att_at_most(att_cache_run(a->cache, first + r), n - r);
       unpack_keys(w, w->k_store + r * p->d, first + r, run);
     }
     return;
   }
   memset(w->k_store, 0, (size_t)((n + ATT_LANES - 1) / ATT_LANES * w->k_panel) * sizeof(float));
   for (int64_t r = 0; r < n; r++)
-    att_cache_load_key(a->cache, a->cache_layer, cache_sequence(w), w->kv_head, first + r,
+    att_cache_load_key(a->cache, a->cache_layer, w->sequence.cached, w->kv_head, first + r,
                        w->k_store + r / ATT_LANES * w->k_panel + r % ATT_LANES, ATT_LANES);
 }
 
@@ -114,7 +108,7 @@ static void gather_values(att_tile_work *w, int64_t first, int64_t n) {
   w->v_row = ATT_LANES;
   w->v_panel = n * ATT_LANES;
   for (int64_t r = 0, run; r < n; r += run) {
-    run = at_most(att_cache_run(w->problem->args->cache, first + r), n - r);
+    run = att_at_most(att_cache_run(w->problem->args->cache, first + r), n - r);
     unpack_values(w, w->v_store + r * ATT_LANES, first + r, run);
   }
 }
@@ -153,7 +147,7 @@ static void load_cache_span(att_tile_work *w, int64_t at, int64_t n) {
 
 /* How far a page's keys go, in the span's counting. */
 static void clip_to_page(const att_tile_work *w, int64_t first, int64_t position, int64_t *end) {
-  *end = at_most(*end, first + att_cache_run(w->problem->args->cache, position));
+  *end = att_at_most(*end, first + att_cache_run(w->problem->args->cache, position));
 }
 
 const void *att_tile_keys(const att_tile_work *w, int64_t first, int64_t *end) {

@@ -11,14 +11,11 @@
 /* Scores of so many rows x 128 keys stay close to the processor. */
 #define TILE_ROWS 48
 
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 att_tiling att_tiles_choose(const att_problem *p, const att_runtime *runtime) {
   int64_t threads = runtime->executor.threads, pairs = p->b * p->g;
   int64_t rows = p->t * p->group, step = runtime->kernels->tile_rows;
-  att_tiling t = {.tile = round_up(TILE_ROWS, step)};
-  int64_t positions = at_most(p->t, CHUNK_ROWS / p->group);
+  att_tiling t = {.tile = att_round_up(TILE_ROWS, step)};
+  int64_t positions = att_at_most(p->t, CHUNK_ROWS / p->group);
   if (positions < 1) positions = 1;
   /* Fewer rows a piece where whole chunks would leave threads without work. */
   while (positions * p->group > t.tile && threads > 1 &&
@@ -32,7 +29,7 @@ att_tiling att_tiles_choose(const att_problem *p, const att_runtime *runtime) {
 }
 
 static int64_t partial_floats(const att_problem *p, const att_tiling *t) {
-  return round_up(t->tile * (p->dv + 2), 16);
+  return att_round_up(t->tile * (p->dv + 2), 16);
 }
 
 int64_t att_tiles_partial_bytes(const att_problem *p, const att_tiling *t) {
@@ -81,7 +78,7 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
   int64_t chunk = w->tiling->chunk, tile = w->tiling->tile, f = sizeof(float);
-  int64_t span = round_up(at_most(p->span, p->s), 16), pairs = tile * p->block;
+  int64_t span = att_round_up(att_at_most(p->span, p->s), 16), pairs = tile * p->block;
   w->q_store = att_workspace_take(arena, chunk * p->d, f);
   w->lows = att_workspace_take(arena, chunk, sizeof(int64_t));
   w->highs = att_workspace_take(arena, chunk, sizeof(int64_t));
@@ -94,7 +91,7 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   w->lse = att_workspace_take(arena, chunk, f);
   w->o = att_workspace_take(arena, chunk * p->dv, f);
   w->k_store = att_workspace_take(arena, span * p->d, f);
-  w->v_store = att_workspace_take(arena, span * round_up(p->dv, 16), f);
+  w->v_store = att_workspace_take(arena, span * att_round_up(p->dv, 16), f);
   w->s = att_workspace_take(arena, pairs, f);
   w->own_m = att_workspace_take(arena, tile, f);
   w->own_l = att_workspace_take(arena, tile, f);
@@ -215,7 +212,7 @@ bool att_tile_begin(att_tile_work *w, int64_t pair, int64_t chunk) {
   w->sequence = att_problem_sequence(p, w->b);
   int64_t positions = w->tiling->chunk / p->group;
   w->first_position = chunk * positions;
-  w->positions = at_most(positions, w->sequence.t - w->first_position);
+  w->positions = att_at_most(positions, w->sequence.t - w->first_position);
   if (w->positions <= 0) return false;
   w->rows = w->positions * p->group;
   gather_queries(w);

@@ -24,4 +24,8 @@ void att_release(const att_runtime *runtime, void *memory, int64_t count, size_t
 bool att_mul_checked(int64_t *out, int64_t a, int64_t b);
 bool att_add_checked(int64_t *out, int64_t a, int64_t b);
 
+/* The smaller of two sizes; n >= 0 rounded up to a multiple of `to`. */
+static inline int64_t att_at_most(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t att_round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
+
 #endif

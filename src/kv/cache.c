@@ -9,8 +9,6 @@
 
 enum { panel = ATT_CACHE_PANEL };
 
-static int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
 static att_status check_sizes(const att_cache_shape *s) {
   const struct {
     const char *name;
@@ -50,12 +48,12 @@ static att_status check_dtype(const att_cache_shape *s) {
 static att_status choose_pages(att_cache *cache, const att_cache_shape *asked) {
   att_cache_shape *s = &cache->shape;
   *s = *asked;
-  s->page = round_up(s->page ? s->page : s->ring ? panel : s->capacity, panel);
+  s->page = att_round_up(s->page ? s->page : s->ring ? panel : s->capacity, panel);
   cache->table = (s->capacity + s->page - 1) / s->page;
   if (asked->page || s->ring) s->capacity = cache->table * s->page;
   /* The last `capacity` positions may begin and end inside a page. */
   if (s->ring) cache->table++;
-  if (!asked->page) s->capacity = round_up(s->capacity, panel);
+  if (!asked->page) s->capacity = att_round_up(s->capacity, panel);
   int64_t enough, bytes;
   if (!att_mul_checked(&enough, cache->table, s->sequences) || enough > INT32_MAX)
     return att_fail(ATT_TOO_LARGE, "%lld sequences of %lld pages", (long long)s->sequences,

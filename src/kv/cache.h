@@ -32,6 +32,7 @@ struct att_cache {
   int32_t *tables;  /* [sequences][table] page or -1 */
   int32_t *owners;  /* [pages] how many tables name the page */
   int64_t free_pages;
+  int32_t next_page; /* where the search for a free one goes on */
 };
 
 /* The panel of keys at `position`, a multiple of 16, or one position's values;

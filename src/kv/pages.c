@@ -32,14 +32,16 @@ int64_t att_cache_run(const att_cache *cache, int64_t position) {
   return cache->shape.page - position % cache->shape.page;
 }
 
+/* A free page, of which there must be one. The search goes on behind the last that
+ * was found: pages of a growing sequence lie side by side, and none is looked at
+ * twice before all others. */
 static int32_t take_free(att_cache *cache) {
-  for (int32_t page = 0; page < cache->shape.pages; page++)
-    if (cache->owners[page] == 0) {
-      cache->owners[page] = 1;
-      cache->free_pages--;
-      return page;
-    }
-  return -1;
+  int32_t page = cache->next_page;
+  while (cache->owners[page]) page = page + 1 < cache->shape.pages ? page + 1 : 0;
+  cache->next_page = page + 1 < cache->shape.pages ? page + 1 : 0;
+  cache->owners[page] = 1;
+  cache->free_pages--;
+  return page;
 }
 
 static void release(att_cache *cache, int32_t *entry) {

@@ -50,8 +50,6 @@ typedef struct piece {
   float *dy, *x, *sums;
 } piece;
 
-static int64_t at_most(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* Columns of x in panels. Row by row, as memory is read best; what the lanes of
  * a last panel hold past the columns does not matter. */
 static void pack_columns(float *panels, const float *x, int64_t x_stride, int64_t cols,
@@ -103,7 +101,7 @@ static const float *sum_slices(const gradient_job *job, const piece *p) {
     float *sum = p->sums + top * SUM_FLOATS;
     empty[top++] = a->cuts[s] == a->cuts[s + 1];
     for (int64_t m = a->cuts[s]; m < a->cuts[s + 1]; m += M_BLOCK)
-      add_rows(job, p, m, at_most(m + M_BLOCK, a->cuts[s + 1]), m > a->cuts[s], sum);
+      add_rows(job, p, m, att_at_most(m + M_BLOCK, a->cuts[s + 1]), m > a->cuts[s], sum);
     bool last = s == a->slices - 1;
     for (int64_t pairs = s; top > 1 && (pairs % 2 || last); pairs /= 2) {
       float *left = p->sums + (top - 2) * SUM_FLOATS, *right = left + SUM_FLOATS;
@@ -135,8 +133,8 @@ static void gradient_some(void *context, int64_t begin, int64_t end, int worker)
   for (int64_t index = begin; index < end; index++) {
     piece p = {.n = index / job->k_pieces * job->n_block,
                .k = index % job->k_pieces * job->k_block};
-    p.rows = at_most(job->n_block, a->n - p.n);
-    p.cols = at_most(job->k_block, a->k - p.k);
+    p.rows = att_at_most(job->n_block, a->n - p.n);
+    p.cols = att_at_most(job->k_block, a->k - p.k);
     p.x = own, p.dy = own + M_BLOCK * K_BLOCK, p.sums = own + PACKED_FLOATS;
     const float *sum = sum_slices(job, &p);
     for (int64_t r = 0; r < p.rows && p.cols > 0; r++)
@@ -150,7 +148,7 @@ static void gradient_some(void *context, int64_t begin, int64_t end, int worker)
 static int64_t block_of(int64_t n, int64_t most, int64_t step) {
   int64_t pieces = (n + most - 1) / most;
   int64_t block = pieces > 0 ? (n + pieces - 1) / pieces : step;
-  return at_most((block + step - 1) / step * step, most);
+  return att_at_most((block + step - 1) / step * step, most);
 }
 
 void att_weight_gradient(const att_runtime *runtime, const att_weight_gradient_args *args) {

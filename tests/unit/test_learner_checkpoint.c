@@ -22,9 +22,9 @@ static int set_up(void **state) {
   (void)state;
   test_ids(tokens, BATCH * LENGTH, VOCAB, 1);
   test_ids(targets, BATCH * LENGTH, VOCAB, 2);
-  strcpy(folder, "/tmp/attend_XXXXXX");
   runtime = test_runtime_of(NULL, 2, NULL);
-  return mkdtemp(folder) ? 0 : -1;
+  test_make_folder(folder);
+  return 0;
 }
 
 static void remove_folder(const char *path) {

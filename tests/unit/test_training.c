@@ -29,8 +29,7 @@ static void remove_folder(const char *path) {
 
 static int set_up(void **state) {
   (void)state;
-  strcpy(folder, "/tmp/attend_XXXXXX");
-  if (!mkdtemp(folder)) return -1;
+  test_make_folder(folder);
   snprintf(text, sizeof text, "%s/text.txt", folder);
   snprintf(config, sizeof config, "%s/config.json", folder);
   FILE *file = fopen(text, "w");

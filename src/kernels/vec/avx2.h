@@ -80,10 +80,6 @@ static inline vf v_copysign(vf x, vf y) {
   return V2(vf, _mm256_or_ps(_mm256_andnot_ps(sign, x.a), _mm256_and_ps(sign, y.a)),
             _mm256_or_ps(_mm256_andnot_ps(sign, x.b), _mm256_and_ps(sign, y.b)));
 }
-static inline vf v_round(vf x) {
-  return V2(vf, _mm256_round_ps(x.a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
-            _mm256_round_ps(x.b, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
-}
 static inline vf v_select(vm m, vf x, vf y) {
   return V2(vf, _mm256_blendv_ps(y.a, x.a, m.a), _mm256_blendv_ps(y.b, x.b, m.b));
 }

@@ -90,10 +90,6 @@ static inline vf v_min(vf a, vf b) { return v_select(b < a, b, a); }
 static inline vf v_abs(vf a) { return v_float(v_bits(a) & vi_set1(INT32_MAX)); }
 static inline vf v_neg(vf a) { return -a; }
 static inline vf v_copysign(vf a, vf b) { return v_select(vi_set1(INT32_MIN), b, a); }
-static inline vf v_round(vf a) {
-  for (int i = 0; i < VN; i++) a[i] = rintf(a[i]);
-  return a;
-}
 static inline vi v_to_int(vf a) {
   vi r;
   for (int i = 0; i < VN; i++) r[i] = (int32_t)a[i];

@@ -45,7 +45,6 @@ static inline vf v_abs(vf a) { return fabsf(a); }
 static inline vf v_neg(vf a) { return -a; }
 static inline vf v_copysign(vf magnitude, vf sign) { return copysignf(magnitude, sign); }
 /* To the nearest integral value, ties to even. */
-static inline vf v_round(vf a) { return rintf(a); }
 /* A NaN in b never replaces a, a NaN in a stays. */
 static inline vf v_max(vf a, vf b) { return a < b ? b : a; }
 static inline vf v_min(vf a, vf b) { return b < a ? b : a; }
