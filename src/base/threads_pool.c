@@ -14,7 +14,9 @@
  * Waiting is a bounded spin, since loops come back to back, then a sleep on a
  * condition. Sleeper and waker meet like this (all sequentially consistent):
  * the sleeper announces itself, then looks at the gate; the waker changes the
- * gate, then looks for sleepers. One of the two sees the other. */
+ * gate, then looks for sleepers. One of the two sees the other. Each writes by
+ * read-modify-write: QEMU keeps no order between a plain sequentially
+ * consistent store of ARM and the load after it, and the wake-up is lost. */
 #include "base/threads.h"
 
 #include <pthread.h>
@@ -151,7 +153,7 @@ static void wake_sleepers(att_pool *pool, int64_t wanted) {
 static void wait_until_empty(att_pool *pool) {
   if (spin_until(pool, is_empty, 0)) return;
   pthread_mutex_lock(&pool->lock);
-  atomic_store(&pool->caller_sleeps, true);
+  atomic_exchange(&pool->caller_sleeps, true);
   while (!is_empty(pool, 0)) pthread_cond_wait(&pool->done, &pool->lock);
   atomic_store(&pool->caller_sleeps, false);
   pthread_mutex_unlock(&pool->lock);
@@ -171,7 +173,7 @@ static void run(int64_t n, int64_t grain, att_task *task, void *context, void *p
   atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
 
   uint64_t job = (atomic_load(&pool->gate) >> JOB_SHIFT) + 1;
-  atomic_store(&pool->gate, job << JOB_SHIFT | OPEN);
+  atomic_exchange(&pool->gate, job << JOB_SHIFT | OPEN);
   wake_sleepers(pool, pool->pieces - 1);
   take_pieces(pool, 0);
   atomic_fetch_and(&pool->gate, ~OPEN);

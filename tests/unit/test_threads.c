@@ -144,6 +144,21 @@ static void a_worker_that_misses_or_repeats_a_loop(void **state) {
   }
 }
 
+/* Workers that do not spin sleep and are woken at nearly every loop; one lost
+ * wake-up, and this never ends. Short loops, so that both sides meet often. */
+static void a_wake_up_that_is_lost(void **state) {
+  (void)state;
+  test_memory memory = {0};
+  att_runtime runtime = test_runtime(&memory);
+  test_runtime_start(&runtime, att_processors() + 1);
+  int64_t sums[7] = {0}, rounds = 40000;
+  for (int64_t round = 0; round < rounds; round++)
+    att_parallel_for(&runtime, 3 + round % 5, 1, add_one, sums);
+  assert_int_equal(sums[0], rounds);
+  assert_int_equal(sums[6], rounds / 5);
+  test_runtime_stop(&runtime);
+}
+
 typedef struct nest {
   const att_runtime *outer, *inner;
   atomic_int wrong, inner_indices;
@@ -381,6 +396,7 @@ int main(void) {
       cmocka_unit_test(a_huge_range_that_overflows),
       cmocka_unit_test(workers_that_never_help),
       cmocka_unit_test(a_worker_that_misses_or_repeats_a_loop),
+      cmocka_unit_test(a_wake_up_that_is_lost),
       cmocka_unit_test(a_nested_loop_on_another_worker),
       cmocka_unit_test(two_runtimes_inside_each_other_that_deadlock),
       cmocka_unit_test(two_threads_of_the_program_that_mix_up_their_work),
