@@ -1,6 +1,7 @@
 /* table.c — cells are kept as text with their width in columns. */
 #include "table.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,6 +30,7 @@ struct table {
 table *table_new(const term *t, const char *layout) {
   table *rows = memory_get(1, sizeof *rows);
   rows->term = t;
+  assert(strlen(layout) <= MOST_COLUMNS);
   rows->columns = snprintf(rows->layout, sizeof rows->layout, "%s", layout);
   return rows;
 }
