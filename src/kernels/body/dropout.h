@@ -1,13 +1,11 @@
-/* Philox4x32-10 (base/rng.c) for 16 keys of one row at once, where a target can
- * multiply 32 x 32 bits in all lanes. The counter's words b, h and i are the
- * row's: of the first three rounds only what the key has reached is done in
- * lanes. Only the first word is used; the compiler drops what leads to others. */
+/* Philox4x32-10 (base/rng.c) for 16 keys of one row at once. The counter's words
+ * b, h and i are the row's: of the first three rounds only what the key has
+ * reached is done in lanes. Only the first word is used; the compiler drops what
+ * leads to others. */
 
 enum { BODY_PHILOX_ROUNDS = 10 };
 #define V_PHILOX_A 0xd2511f53u
 #define V_PHILOX_B 0xcd9e8d57u
-
-#ifdef V_HAS_MULTIPLY
 
 /* What the first rounds make of a row, and every round's keys. */
 typedef struct body_philox {
@@ -68,15 +66,3 @@ static void body_dropout_row(const att_dropout_row *d) {
     v_store(d->keep + c, v_select(vi_lt(last, vi_xor(words, half)), factor, dropped));
   }
 }
-
-#else
-
-static void body_dropout_row(const att_dropout_row *d) {
-  for (int64_t c = 0; c < d->n; c++) {
-    uint32_t counter[4] = {d->b, d->h, d->i, d->first_key + (uint32_t)c}, words[4];
-    att_philox(words, counter, d->key);
-    d->keep[c] = words[0] < d->limit ? 0.0f : d->factor;
-  }
-}
-
-#endif

@@ -162,7 +162,6 @@ static inline vm vi_eq(vi x, vi y) {
 }
 
 /* 32 x 32 bits to high and low halves: even and odd lanes apart. */
-#define V_HAS_MULTIPLY
 static inline vi vi_xor(vi x, vi y) {
   return V2(vi, _mm256_xor_si256(x.a, y.a), _mm256_xor_si256(x.b, y.b));
 }

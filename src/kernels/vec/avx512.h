@@ -85,7 +85,6 @@ static inline vm vi_lt(vi a, vi b) { return _mm512_cmplt_epi32_mask(a, b); }
 static inline vm vi_eq(vi a, vi b) { return _mm512_cmpeq_epi32_mask(a, b); }
 
 /* 32 x 32 bits to high and low halves: even and odd lanes apart. */
-#define V_HAS_MULTIPLY
 static inline vi vi_xor(vi a, vi b) { return _mm512_xor_si512(a, b); }
 static inline void vi_multiply(vi *high, vi *low, vi a, uint32_t b) {
   vi m = _mm512_set1_epi32((int32_t)b);

@@ -76,6 +76,15 @@ static inline vi vi_add(vi a, vi b) { return (vi)((v_unsigned)a + (v_unsigned)b)
 static inline vi vi_sub(vi a, vi b) { return (vi)((v_unsigned)a - (v_unsigned)b); }
 static inline vi vi_and(vi a, vi b) { return a & b; }
 static inline vi vi_or(vi a, vi b) { return a | b; }
+static inline vi vi_xor(vi a, vi b) { return a ^ b; }
+/* 32 x 32 bits to high and low halves. */
+static inline void vi_multiply(vi *high, vi *low, vi a, uint32_t b) {
+  for (int i = 0; i < VN; i++) {
+    uint64_t product = (uint64_t)(uint32_t)a[i] * b;
+    (*high)[i] = (int32_t)(product >> 32);
+    (*low)[i] = (int32_t)(uint32_t)product;
+  }
+}
 static inline vi vi_shl(vi a, int n) { return (vi)((v_unsigned)a << n); }
 static inline vi vi_shr(vi a, int n) { return (vi)((v_unsigned)a >> n); }
 static inline vi vi_sar(vi a, int n) { return a >> n; }

@@ -3,7 +3,7 @@
  * Written in the compilers' own vector types, which are the registers of NEON,
  * SSE2 and WebAssembly alike. What C has no operator for comes from the header
  * that includes this one, as functions of one register (`qf`): q_fma, q_sqrt,
- * q_max, q_min, and q_load_f16, which may be that of quad.h. */
+ * q_max, q_min, q_multiply, and q_load_f16, which may be that of quad.h. */
 #ifndef ATT_KERNELS_VEC_QUADS_H
 #define ATT_KERNELS_VEC_QUADS_H
 
@@ -89,6 +89,13 @@ V_2(vi, vi_add, vi, (qi)((qu)X + (qu)Y))
 V_2(vi, vi_sub, vi, (qi)((qu)X - (qu)Y))
 V_2(vi, vi_and, vi, X &Y)
 V_2(vi, vi_or, vi, X | Y)
+V_2(vi, vi_xor, vi, X ^ Y)
+
+/* 32 x 32 bits to high and low halves. */
+static inline void vi_multiply(vi *high, vi *low, vi x, uint32_t y) {
+  V_QUADS(q_multiply(&high->q[i], &low->q[i], X, y))
+}
+
 static inline vi vi_shl(vi x, int n) {
   V_QUADS(X = (qi)((qu)X << n))
   return x;

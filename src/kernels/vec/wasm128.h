@@ -15,6 +15,14 @@ static inline qf q_fma(qf x, qf y, qf z) { return x * y + z; }
 static inline qf q_sqrt(qf x) { return (qf)wasm_f32x4_sqrt((v128_t)x); }
 static inline qf q_max(qf x, qf y) { return (qf)wasm_f32x4_pmax((v128_t)x, (v128_t)y); }
 static inline qf q_min(qf x, qf y) { return (qf)wasm_f32x4_pmin((v128_t)x, (v128_t)y); }
+/* The two pairs of lanes apart. */
+static inline void q_multiply(qi *high, qi *low, qi x, uint32_t y) {
+  const v128_t m = wasm_i32x4_splat((int32_t)y);
+  qi a = (qi)wasm_u64x2_extmul_low_u32x4((v128_t)x, m);
+  qi b = (qi)wasm_u64x2_extmul_high_u32x4((v128_t)x, m);
+  *low = Q_SHUFFLE(a, b, 0, 2, 4, 6);
+  *high = Q_SHUFFLE(a, b, 1, 3, 5, 7);
+}
 static inline qf q_load_f16(const uint16_t *p) { return q_widen_f16(q_load_halves(p)); }
 
 #include "kernels/vec/quads.h"
