@@ -89,6 +89,24 @@ ATT_API att_status att_cache_read_keys(const att_cache *cache, int64_t layer, in
 ATT_API att_status att_cache_read_values(const att_cache *cache, int64_t layer, int64_t sequence,
                                          int64_t head, int64_t first, att_view out);
 
+/* Keys and values that the caller keeps in pages of its own, of any size: a pool
+ * of pages, and a table that says which of them a sequence has. The views have the
+ * order of attention, so how a page lies is strides only: [page][slot][G][D] has
+ * strides {slots*G*D, D, G*D, 1}, [page][G][slot][D] is row-major.
+ *
+ * Position t of sequence b is slot t % slots of page table[b*table_row + t/slots].
+ * Pages may be shared by sequences, and entries behind the last key are not
+ * looked at. Attention checks lengths and entries in use before it reads
+ * a key, reads where the pages lie, and has the bits of the same keys and values
+ * in one tensor. */
+typedef struct att_pages {
+  att_view k, v;          /* [P,G,slots,D], [P,G,slots,Dv]: f32, f16 or bf16 both; strides >= 0 */
+  const int32_t *table;   /* [B, table_pages], rows table_row apart: pages 0 … P-1 */
+  int64_t table_pages;    /* entries a sequence has: it may be table_pages*slots long */
+  int64_t table_row;      /* >= table_pages */
+  const int64_t *lengths; /* [B] keys to attend to */
+} att_pages;
+
 #ifdef __cplusplus
 }
 #endif

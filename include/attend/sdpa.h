@@ -55,7 +55,7 @@ typedef enum att_score_stage {
 typedef struct att_sdpa_args {
   size_t struct_size;             /* set by att_sdpa_args_init */
   att_view q;                     /* [B,H,T,D] */
-  att_view k, v;                  /* [B,G,S,D], [B,G,S,Dv]; absent with a cache */
+  att_view k, v;                  /* [B,G,S,D], [B,G,S,Dv]; absent with cache or pages */
   const att_cache *cache;         /* instead of k and v: its stored keys and values. Over
                                      a ring: causal and window rules, ALiBi, sinks, lse
                                      and entropy only, else UNSUPPORTED; CONTEXT_FULL if
@@ -64,6 +64,8 @@ typedef struct att_sdpa_args {
   const int64_t *cache_sequences; /* [B] which of its sequences; NULL: 0 … B-1 */
   const int64_t *cache_lengths;   /* [B] keys to attend to; NULL: the sequence's
                                      length + T, the T being written but not advanced */
+  const att_pages *pages;         /* instead of k, v and cache: the caller's own pages. S is
+                                     table_pages * slots; no packed sequences */
   att_view out;                   /* [B,H,T,Dv] */
 
   double scale;   /* ATT_SCALE_DEFAULT, or any finite number */
@@ -85,8 +87,8 @@ typedef struct att_sdpa_args {
   int64_t n_sequences;
 
   /* Optional results; absent views cost nothing. With `rows`, weights and
-   * scores have n_rows instead of T query rows, those listed. Over a cache S is
-   * its capacity, or less where the caller wants fewer columns. Keys that a rule
+   * scores have n_rows instead of T query rows, those listed. Over a cache or pages
+   * S is what a sequence may hold, or less where the caller wants fewer columns. Keys that a rule
    * "keys" leaves out or that belong to another packed sequence have weight 0 and
    * a score of -inf in every stage. */
   att_view lse;     /* f32 (f64 for f64 inputs) [B,H,T] */

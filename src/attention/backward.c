@@ -43,7 +43,8 @@ static att_status check_grads(const att_problem *p, const att_sdpa_grads *g) {
   const att_sdpa_args *a = p->args;
   if (!g || g->struct_size != sizeof *g)
     return att_fail(ATT_BAD_ARGUMENT, "attention gradients not set up by att_sdpa_grads_init");
-  if (a->cache) return att_fail(ATT_UNSUPPORTED, "the backward of attention over a cache");
+  if (a->cache || a->pages)
+    return att_fail(ATT_UNSUPPORTED, "the backward of attention over a cache or pages");
   if (g->passes < 0 || g->passes > 2)
     return att_fail(ATT_BAD_ARGUMENT, "%d passes; 1, 2 or 0 for the plan's choice", g->passes);
   att_view out = a->out;

@@ -24,10 +24,10 @@ static att_status check_result(const att_problem *p, const att_view *view, const
   return ATT_OK;
 }
 
-/* Columns of a result over keys. Of a cache's capacity the caller may leave
- * out what lies behind the keys there are. */
+/* Columns of a result over keys. Of what a cache or pages may hold the caller may
+ * leave out what lies behind the keys there are. */
 static int64_t columns_of(const att_problem *p, const att_view *view, int last) {
-  if (!p->args->cache) return p->args->k.shape[2];
+  if (!p->args->cache && !p->args->pages) return p->args->k.shape[2];
   return view->ndim == last + 1 && view->shape[last] < p->s ? view->shape[last] : p->s;
 }
 
@@ -102,6 +102,17 @@ static att_status check_mask_apart(const att_problem *p, const written *w) {
   return ATT_OK;
 }
 
+/* Tensors and arrays of the caller's pages. */
+static att_status check_pages_apart(const att_problem *p, const written *w) {
+  const att_pages *pages = p->args->pages;
+  const range inputs[] = {
+      range_of("pages.k", &pages->k), range_of("pages.v", &pages->v),
+      range_of_array("pages.table", pages->table, sizeof(int32_t), p->b * pages->table_row),
+      range_of_array("pages.lengths", pages->lengths, sizeof(int64_t), p->b)};
+  for (size_t n = 0; n < sizeof inputs / sizeof inputs[0]; n++) ATT_TRY(check_apart(w, inputs[n]));
+  return ATT_OK;
+}
+
 /* Inputs of every call of attention. */
 static att_status check_inputs_apart(const att_problem *p, const written *w) {
   const att_sdpa_args *a = p->args;
@@ -118,6 +129,7 @@ static att_status check_inputs_apart(const att_problem *p, const written *w) {
                           range_of_array("cache_lengths", a->cache_lengths, size, p->b),
                           range_of_array("cache_sequences", a->cache_sequences, size, p->b)};
   for (size_t n = 0; n < sizeof inputs / sizeof inputs[0]; n++) ATT_TRY(check_apart(w, inputs[n]));
+  if (a->pages) ATT_TRY(check_pages_apart(p, w));
   return check_mask_apart(p, w);
 }
 

@@ -7,6 +7,7 @@
 #include "base/dtype.h"
 #include "base/float_mode.h"
 #include "base/rng.h"
+#include "kv/foreign.h"
 #include "tensor/shape.h"
 
 void att_sdpa_args_init(att_sdpa_args *args) {
@@ -46,32 +47,55 @@ static att_status check_ring_features(const att_sdpa_args *a) {
   return ATT_OK;
 }
 
-static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
-  if (a->cache) {
-    const att_cache_shape *shape = att_cache_describe(a->cache);
-    if (present(&a->k) || present(&a->v))
-      return att_fail(ATT_BAD_ARGUMENT, "both a cache and k or v are given");
-    if (a->cu_q || a->cu_k) return att_fail(ATT_UNSUPPORTED, "packed sequences over a cache");
-    if (a->cache_layer < 0 || a->cache_layer >= shape->layers)
-      return att_fail(ATT_BAD_ARGUMENT, "cache layer %lld of %lld", (long long)a->cache_layer,
-                      (long long)shape->layers);
-    if (shape->head_dim != p->d)
-      return att_fail(ATT_BAD_SHAPE, "q has head dim %lld, the cache %lld", (long long)p->d,
-                      (long long)shape->head_dim);
-    if (shape->capacity > ATT_MAX_SIZE)
-      return att_fail(ATT_TOO_LARGE, "a cache of capacity %lld, at most %lld are possible",
-                      (long long)shape->capacity, (long long)ATT_MAX_SIZE);
-    p->g = shape->kv_heads;
-    p->s = shape->capacity;
-    if (shape->ring) {
-      p->s += 2 * shape->page + a->span; /* counted from a span before the first */
-      ATT_TRY(check_ring_features(a));
-    }
-    p->dv = shape->value_dim;
-    p->dtype = shape->dtype;
-    if (a->q.dtype == ATT_F64) return att_fail(ATT_BAD_DTYPE, "q is f64 over a cache");
-    return ATT_OK;
+static att_status resolve_cache(att_problem *p, const att_sdpa_args *a) {
+  const att_cache_shape *shape = att_cache_describe(a->cache);
+  if (present(&a->k) || present(&a->v) || a->pages)
+    return att_fail(ATT_BAD_ARGUMENT, "both a cache and k, v or pages are given");
+  if (a->cu_q || a->cu_k) return att_fail(ATT_UNSUPPORTED, "packed sequences over a cache");
+  if (a->cache_layer < 0 || a->cache_layer >= shape->layers)
+    return att_fail(ATT_BAD_ARGUMENT, "cache layer %lld of %lld", (long long)a->cache_layer,
+                    (long long)shape->layers);
+  if (shape->head_dim != p->d)
+    return att_fail(ATT_BAD_SHAPE, "q has head dim %lld, the cache %lld", (long long)p->d,
+                    (long long)shape->head_dim);
+  if (shape->capacity > ATT_MAX_SIZE)
+    return att_fail(ATT_TOO_LARGE, "a cache of capacity %lld, at most %lld are possible",
+                    (long long)shape->capacity, (long long)ATT_MAX_SIZE);
+  p->g = shape->kv_heads;
+  p->s = shape->capacity;
+  if (shape->ring) {
+    p->s += 2 * shape->page + a->span; /* counted from a span before the first */
+    ATT_TRY(check_ring_features(a));
   }
+  p->dv = shape->value_dim;
+  p->dtype = shape->dtype;
+  if (a->q.dtype == ATT_F64) return att_fail(ATT_BAD_DTYPE, "q is f64 over a cache");
+  return ATT_OK;
+}
+
+/* The caller's own pages. */
+static att_status resolve_pages(att_problem *p, const att_sdpa_args *a) {
+  const att_pages *pages = a->pages;
+  if (present(&a->k) || present(&a->v))
+    return att_fail(ATT_BAD_ARGUMENT, "both pages and k or v are given");
+  if (a->cu_q || a->cu_k) return att_fail(ATT_UNSUPPORTED, "packed sequences over pages");
+  ATT_TRY(check_input(&pages->k, "pages.k", 4));
+  ATT_TRY(check_input(&pages->v, "pages.v", 4));
+  ATT_TRY(att_pages_check(pages, a->q.shape[0], ATT_MAX_SIZE));
+  if (pages->k.shape[3] != p->d)
+    return att_fail(ATT_BAD_SHAPE, "q has head dim %lld and pages.k %lld", (long long)p->d,
+                    (long long)pages->k.shape[3]);
+  if (a->q.dtype == ATT_F64) return att_fail(ATT_BAD_DTYPE, "q is f64 over pages");
+  p->g = pages->k.shape[1];
+  p->s = pages->table_pages * pages->k.shape[2];
+  p->dv = pages->v.shape[3];
+  p->dtype = pages->k.dtype;
+  return ATT_OK;
+}
+
+static att_status resolve_keys(att_problem *p, const att_sdpa_args *a) {
+  if (a->cache) return resolve_cache(p, a);
+  if (a->pages) return resolve_pages(p, a);
   ATT_TRY(check_input(&a->k, "k", 4));
   ATT_TRY(check_input(&a->v, "v", 4));
   int64_t batch = a->q.shape[0];

@@ -30,7 +30,7 @@ typedef struct att_sequence {
   int64_t k_first, n; /* keys k_first … k_first+n-1 of the S dimension */
   int64_t start;      /* of key 0 counted from where the sequence begins in S */
   int64_t offset;     /* position of row 0 */
-  int64_t cached;     /* which sequence of the cache, if there is one */
+  int64_t cached;     /* which sequence of the cache or of the page table, if there is one */
 } att_sequence;
 
 /* Checks everything but the contents of tensors and of arrays [B]. */

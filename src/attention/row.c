@@ -3,8 +3,21 @@
 #include "attention/row.h"
 
 #include "attention/result.h"
+#include "kv/foreign.h"
 
-static bool needs_copy(const att_problem *p) { return p->args->cache || p->dtype != ATT_F32; }
+static bool needs_copy(const att_problem *p) {
+  return p->args->cache || p->args->pages || p->dtype != ATT_F32;
+}
+
+/* Key or value j of a head, from where the caller keeps them. */
+static void copy_row(const att_problem *p, const att_sequence *s, const att_view *view,
+                     int64_t head, int64_t j, float *to) {
+  const att_pages *pages = p->args->pages;
+  int64_t at = pages ? att_pages_at(pages, view, s->cached, head, s->k_first + j)
+                     : att_view_at(view, s->batch, head, s->k_first + j);
+  for (int64_t d = 0; d < view->shape[3]; d++)
+    to[d] = att_load_f32(view->data, at + d * view->stride[3], p->dtype);
+}
 
 att_row_memory att_row_lay_out(att_workspace *workspace, const att_problem *p) {
   int64_t copy = needs_copy(p) ? p->s : 0, f = sizeof(float), s = p->s + 16;
@@ -23,14 +36,10 @@ void att_row_find_keys(const att_problem *p, const att_sequence *s, int64_t head
   const att_sdpa_args *a = p->args;
   if (a->cache) {
     att_result_cache_rows(a->cache, a->cache_layer, s->cached, head, s->k_first, s->n, m->k, m->v);
-  } else if (p->dtype != ATT_F32) {
+  } else if (needs_copy(p)) {
     for (int64_t j = 0; j < s->n; j++) {
-      int64_t k = att_view_at(&a->k, s->batch, head, s->k_first + j);
-      int64_t v = att_view_at(&a->v, s->batch, head, s->k_first + j);
-      for (int64_t d = 0; d < p->d; d++)
-        m->k[j * p->d + d] = att_load_f32(a->k.data, k + d * a->k.stride[3], p->dtype);
-      for (int64_t c = 0; c < p->dv; c++)
-        m->v[j * p->dv + c] = att_load_f32(a->v.data, v + c * a->v.stride[3], p->dtype);
+      copy_row(p, s, a->pages ? &a->pages->k : &a->k, head, j, m->k + j * p->d);
+      copy_row(p, s, a->pages ? &a->pages->v : &a->v, head, j, m->v + j * p->dv);
     }
   } else {
     row->k = (const float *)a->k.data + att_view_at(&a->k, s->batch, head, s->k_first);

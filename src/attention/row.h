@@ -7,7 +7,7 @@
 #include "kernels/kernels.h"
 
 /* k and v hold a head's keys and values as f32 rows where the caller's are in
- * another type or a cache. */
+ * another type, a cache or pages. */
 typedef struct att_row_memory {
   float *q, *k, *v, *bias, *keep;
   uint8_t *visible;

@@ -1,6 +1,7 @@
 /* Where each sequence of a call lies: packed or batched, in a cache or in the
  * caller's tensors, with its own first key and the position of its first row. */
 #include "attention/problem.h"
+#include "kv/foreign.h"
 
 /* Rules "keys" together: the latest start and the earliest end of [0, s). */
 static void key_range(const att_mask *mask, int64_t b, int64_t s, int64_t *start, int64_t *end) {
@@ -25,6 +26,7 @@ static int64_t cache_sequence(const att_sdpa_args *a, int64_t b) {
 static int64_t keys_of(const att_problem *p, int64_t b, int64_t t) {
   const att_sdpa_args *a = p->args;
   if (a->cu_k) return a->cu_k[b + 1] - a->cu_k[b];
+  if (a->pages) return a->pages->lengths[b];
   if (!a->cache) return p->s;
   if (a->cache_lengths) return a->cache_lengths[b];
   return att_cache_length(a->cache, cache_sequence(a, b)) + t;
@@ -40,7 +42,7 @@ static int64_t ring_start(const att_problem *p, int64_t b) {
 
 att_sequence att_problem_sequence(const att_problem *p, int64_t b) {
   const att_sdpa_args *a = p->args;
-  att_sequence s = {.batch = a->cu_q ? 0 : b, .t = p->t};
+  att_sequence s = {.batch = a->cu_q ? 0 : b, .t = p->t, .cached = b};
   int64_t gone = ring_start(p, b);
   if (a->cache) s.cached = cache_sequence(a, b);
   if (a->cu_q) {
@@ -101,6 +103,7 @@ att_status att_problem_check_sequences(const att_problem *p) {
         return att_fail(ATT_BAD_ARGUMENT, "cache sequence %lld of %lld", (long long)sequence,
                         (long long)att_cache_describe(a->cache)->sequences);
     }
+    if (a->pages) ATT_TRY(att_pages_check_sequence(a->pages, b));
     int64_t keys = keys_of(p, b, t);
     keys -= ring_start(p, b);
     if (keys < 0 || keys > p->s)

@@ -6,15 +6,14 @@
 #include "attention/tiles.h"
 #include "base/alloc.h"
 #include "kv/cache.h"
+#include "kv/foreign.h"
 
 /* 16-bit numbers are widened once for this many rows or more; fewer widen while
  * they read. */
 #define WIDEN_ROWS 16
-/* So many rows repay the packing of values; fewer read them as they lie. */
-#define PACK_ROWS 144
 
-static void pack(const att_kernels *kernels, float *to, const void *from, int64_t skip,
-                 att_dtype dtype, const att_pack *how) {
+void att_tile_pack(const att_kernels *kernels, float *to, const void *from, int64_t skip,
+                   att_dtype dtype, const att_pack *how) {
   switch (dtype) {
   case ATT_F16: kernels->pack_f16(to, (const uint16_t *)from + skip, how); break;
   case ATT_BF16: kernels->pack_bf16(to, (const uint16_t *)from + skip, how); break;
@@ -27,7 +26,7 @@ static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_
                         int64_t n) {
   const att_problem *p = w->problem;
   if (w->keys_only) return;
-  if (w->rows < PACK_ROWS && p->dtype == ATT_F32 && col == 1 && p->dv % ATT_LANES == 0) {
+  if (w->rows < ATT_PACK_ROWS && p->dtype == ATT_F32 && col == 1 && p->dv % ATT_LANES == 0) {
     w->v = (const float *)from + skip;
     w->v_row = row;
     w->v_panel = ATT_LANES;
@@ -35,7 +34,7 @@ static void load_values(att_tile_work *w, const void *from, int64_t skip, int64_
   }
   att_pack how = {
       .n = p->dv, .k = n, .row_stride = col, .k_stride = row, .panel_stride = n * ATT_LANES};
-  pack(w->kernels, w->v_store, from, skip, p->dtype, &how);
+  att_tile_pack(w->kernels, w->v_store, from, skip, p->dtype, &how);
   w->v = w->v_store;
   w->v_row = ATT_LANES;
   w->v_panel = n * ATT_LANES;
@@ -60,7 +59,7 @@ static void unpack_keys(const att_tile_work *w, float *to, int64_t position, int
     memcpy(to, from, (size_t)(panels * w->k_panel) * sizeof(float));
   } else if (att_dtype_is_float(p->dtype)) {
     att_pack how = {.n = ATT_LANES, .k = panels * p->d, .row_stride = 1, .k_stride = ATT_LANES};
-    pack(w->kernels, to, from, 0, p->dtype, &how);
+    att_tile_pack(w->kernels, to, from, 0, p->dtype, &how);
   } else {
     int64_t groups = panels * p->d / att_dtype_block(p->dtype);
     (p->dtype == ATT_Q8_0 ? w->kernels->unpack_keys_q8 : w->kernels->unpack_keys_q4)(to, from,
@@ -94,7 +93,7 @@ static void unpack_values(const att_tile_work *w, float *to, int64_t position, i
   if (att_dtype_is_float(p->dtype)) {
     att_pack how = {
         .n = p->dv, .k = n, .row_stride = 1, .k_stride = p->dv, .panel_stride = w->v_panel};
-    pack(w->kernels, to, from, 0, p->dtype, &how);
+    att_tile_pack(w->kernels, to, from, 0, p->dtype, &how);
   } else {
     (p->dtype == ATT_Q8_0 ? w->kernels->unpack_values_q8 : w->kernels->unpack_values_q4)(
         to, w->v_panel, from, n, p->dv / att_dtype_block(p->dtype));
@@ -142,12 +141,14 @@ static void load_cache_span(att_tile_work *w, int64_t at, int64_t n) {
   if (edge && lanes && w->rows < WIDEN_ROWS && read_in_place(w)) return;
   w->element = sizeof(float);
   if (!edge || p->dtype != ATT_F32) gather_keys(w, at, n);
-  if (p->dtype != ATT_F32 || !lanes || w->rows >= PACK_ROWS) gather_values(w, at, n);
+  if (p->dtype != ATT_F32 || !lanes || w->rows >= ATT_PACK_ROWS) gather_values(w, at, n);
 }
 
 /* How far a page's keys go, in the span's counting. */
 static void clip_to_page(const att_tile_work *w, int64_t first, int64_t position, int64_t *end) {
-  *end = att_at_most(*end, first + att_cache_run(w->problem->args->cache, position));
+  const att_sdpa_args *a = w->problem->args;
+  int64_t run = a->pages ? att_pages_run(a->pages, position) : att_cache_run(a->cache, position);
+  *end = att_at_most(*end, first + run);
 }
 
 const void *att_tile_keys(const att_tile_work *w, int64_t first, int64_t *end) {
@@ -163,7 +164,10 @@ const void *att_tile_values(const att_tile_work *w, int64_t first, int64_t *end)
   int64_t position = w->sequence.k_first + first;
   if (w->v) return (const unsigned char *)w->v + (first - w->span_first) * w->v_row * w->element;
   clip_to_page(w, first, position, end);
-  return cached_values(w, position);
+  const att_pages *pages = w->problem->args->pages;
+  if (!pages) return cached_values(w, position);
+  return (const float *)pages->v.data +
+         att_pages_at(pages, &pages->v, w->sequence.cached, w->kv_head, position);
 }
 
 void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
@@ -178,13 +182,17 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
     load_cache_span(w, at, n);
     return;
   }
+  if (a->pages) {
+    att_tile_load_pages(w, at, n);
+    return;
+  }
   att_pack how = {.n = n,
                   .k = p->d,
                   .row_stride = a->k.stride[2],
                   .k_stride = a->k.stride[3],
                   .panel_stride = p->d * ATT_LANES};
-  pack(w->kernels, w->k_store, a->k.data, att_view_at(&a->k, w->sequence.batch, w->kv_head, at),
-       p->dtype, &how);
+  att_tile_pack(w->kernels, w->k_store, a->k.data,
+                att_view_at(&a->k, w->sequence.batch, w->kv_head, at), p->dtype, &how);
   w->k = w->k_store;
   w->k_panel = p->d * ATT_LANES;
   load_values(w, a->v.data, att_view_at(&a->v, w->sequence.batch, w->kv_head, at), a->v.stride[2],

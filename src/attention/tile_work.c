@@ -92,6 +92,7 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   w->o = att_workspace_take(arena, chunk * p->dv, f);
   w->k_store = att_workspace_take(arena, span * p->d, f);
   w->v_store = att_workspace_take(arena, span * att_round_up(p->dv, 16), f);
+  w->panel = a->pages ? att_workspace_take(arena, p->d, ATT_LANES * f) : NULL;
   w->s = att_workspace_take(arena, pairs, f);
   w->own_m = att_workspace_take(arena, tile, f);
   w->own_l = att_workspace_take(arena, tile, f);

@@ -45,7 +45,7 @@ typedef struct att_tile_work {
   float *slopes, *sinks;   /* [chunk] or NULL */
   float *m, *l, *lse, *o;  /* [chunk], o [chunk, Dv]: totals */
 
-  const void *k, *v; /* the span's keys in panels; its values. NULL: in a cache's pages */
+  const void *k, *v; /* the span's keys in panels; its values. NULL: in pages */
   int64_t element;   /* bytes of their elements: 4, or 2 as a cache holds them */
   void (*product)(const att_tile *tile); /* the kernel that reads the keys */
   void (*mix)(const att_tile *tile);     /* and the one for the values */
@@ -53,6 +53,7 @@ typedef struct att_tile_work {
   bool keys_only; /* values are not loaded */
   int64_t span_first, span_end;
   float *k_store, *v_store; /* packed here unless usable as they lie */
+  unsigned char *panel;     /* 16 keys as the caller's pages hold them, or NULL */
 
   float *s;            /* [tile, block] */
   float *sm, *sl, *so; /* [tile], so [tile, Dv]: of the span, own memory or the totals */
@@ -83,6 +84,17 @@ void att_tile_clear_totals(att_tile_work *w, int64_t row, int64_t rows);
 
 /* Points k and v at keys first … end-1, packing and widening where needed. */
 void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end);
+
+/* The same from the caller's own pages; position `at` of the sequence is key
+ * span_first, `n` keys. */
+void att_tile_load_pages(att_tile_work *w, int64_t at, int64_t n);
+
+/* Rows of a type as f32 panels, from element `skip` on. */
+void att_tile_pack(const att_kernels *kernels, float *to, const void *from, int64_t skip,
+                   att_dtype dtype, const att_pack *how);
+
+/* So many rows repay the packing of values; fewer read them as they lie. */
+#define ATT_PACK_ROWS 144
 
 /* Points sm, sl, so at own memory; at the rows' totals, which a first span needs
  * no merge to reach; at the memory of a split run's piece. */

@@ -1,6 +1,7 @@
 /* Memory of attention: plans and caches survive every failed allocation and
  * leak nothing, and the calls themselves allocate nothing. */
 #include "attention_bits.h"
+#include "pages_case.h"
 
 static test_memory memory;
 static att_runtime *runtime;
@@ -39,6 +40,26 @@ static void failed_plan_leaks(void **state) {
     case_make(&c, seed, bits_features(seed, seed % 2 ? CASE_RESULTS : 0, 0), bits_dtype(seed));
     test_torture(&memory, create_plan, &c.args);
     test_torture(&memory, run_once, &c.args);
+    case_free(&c);
+  }
+}
+
+/* The caller's own pages: what a plan takes more is in its workspace. */
+static void pages_leak_or_allocate(void **state) {
+  (void)state;
+  for (uint64_t seed = 1; seed <= 10; seed++) {
+    att_case c;
+    int64_t slots = pages_sizes(&c, seed, bits_features(seed, 0, 0), ATT_F16);
+    case_build(&c);
+    att_sdpa_args over = pages_of(&c, slots, case_integers(&c, c.s, c.s + 1), ATT_F16);
+    test_torture(&memory, create_plan, &over);
+    test_torture(&memory, run_once, &over);
+    att_sdpa_plan *plan;
+    assert_ok(att_sdpa_plan_create(&plan, runtime, &over));
+    long long calls = atomic_load(&memory.calls);
+    assert_ok(att_sdpa(plan, &over));
+    assert_int_equal(atomic_load(&memory.calls), calls);
+    att_sdpa_plan_free(plan);
     case_free(&c);
   }
 }
@@ -217,6 +238,7 @@ static void call_of_another_kind_is_run(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(failed_plan_leaks),
+      cmocka_unit_test(pages_leak_or_allocate),
       cmocka_unit_test(failed_cache_leaks),
       cmocka_unit_test(cache_takes_other_bytes_than_it_says),
       cmocka_unit_test(plan_takes_other_bytes_than_it_says),
