@@ -13,6 +13,7 @@ att_pair_kind att_pair_kind_of(att_site site) {
   case ATT_SITE_SCALED_SCORES: return ATT_PAIR_SCALED;
   case ATT_SITE_CROSS_SCORES:
   case ATT_SITE_SCORES: return ATT_PAIR_MASKED;
+  case ATT_SITE_BIAS: return ATT_PAIR_BIAS;
   default: return ATT_PAIR_COUNT;
   }
 }
@@ -31,12 +32,17 @@ att_pair_family att_pair_family_of(const att_site_place *place) {
 static void ask(att_sdpa_args *args, att_pair_kind kind, att_view view) {
   static const att_score_stage stages[ATT_PAIR_COUNT] = {[ATT_PAIR_RAW] = ATT_SCORES_RAW,
                                                          [ATT_PAIR_SCALED] = ATT_SCORES_SCALED,
-                                                         [ATT_PAIR_MASKED] = ATT_SCORES_MASKED};
+                                                         [ATT_PAIR_MASKED] = ATT_SCORES_MASKED,
+                                                         [ATT_PAIR_BIAS] = ATT_SCORES_MASKED};
+  static float zero;
   if (kind == ATT_PAIR_WEIGHTS)
     args->weights = view;
   else
     args->scores = view;
   args->score_stage = stages[kind];
+  if (kind != ATT_PAIR_BIAS) return;
+  args->q.data = &zero; /* products of nothing leave what is added to them */
+  for (int d = 0; d < args->q.ndim; d++) args->q.stride[d] = 0;
 }
 
 /* Rows first … first+rows-1 and columns 0 … keys-1 of a store. */
@@ -61,6 +67,11 @@ static int64_t keys_of(const att_sdpa_args *args) {
   return args->cache_lengths ? args->cache_lengths[0] : args->mask.offsets[0] + args->q.shape[2];
 }
 
+int64_t att_pair_pass_rows(const att_session *session, att_pair_family family) {
+  bool whole = family == ATT_PAIR_ENCODER || !session->cache;
+  return whole ? session->encoder.room : session->chunk;
+}
+
 att_status att_pair_plan_create(att_sdpa_plan **out, const att_session *session,
                                 att_pair_family family, att_pair_kind kind) {
   const att_model_weights *weights = &session->model->weights;
@@ -68,10 +79,9 @@ att_status att_pair_plan_create(att_sdpa_plan **out, const att_session *session,
   att_attention_pass pass = att_session_pass(session, 0, session->chunk);
   const att_layer_weights *layer = weights->layer;
   if (family == ATT_PAIR_ENCODER) layer = weights->encoder;
-  if (family == ATT_PAIR_ENCODER || !session->cache) {
+  if (family == ATT_PAIR_ENCODER || !session->cache)
     pass = att_encoder_pass(encoder, session->model, 0, session->block, session->span);
-    pass.rows = encoder->room;
-  }
+  pass.rows = att_pair_pass_rows(session, family);
   int64_t keys = pass.cache && family == ATT_PAIR_SELF ? session->context : encoder->room;
   att_sdpa_args args;
   if (family == ATT_PAIR_CROSS)
@@ -80,7 +90,7 @@ att_status att_pair_plan_create(att_sdpa_plan **out, const att_session *session,
     att_self_attention_args(&args, &layer->attention, &pass);
   as_one_text(&args);
   float stand_in; /* a plan looks at shapes alone */
-  att_pair_store store = {&stand_in, pass.rows, keys, 0};
+  att_pair_store store = {&stand_in, pass.rows, keys, 0, 0};
   ask(&args, kind, corner(&store, layer->attention.heads, pass.rows, keys));
   return att_sdpa_plan_create(out, session->runtime, &args);
 }
@@ -105,8 +115,9 @@ att_status att_pair_fill(const att_pair_store *store, att_pair_kind kind, att_sd
   if (!before_mask || !args->mask.n_rules) return ATT_OK;
   int64_t left = reach(&args->mask);
   for (int64_t h = 0; h < heads; h++) /* causal and windowed are the masks that models have */
-    for (int64_t i = store->first; i < store->first + rows; i++) {
-      float *row = store->pairs + (h * store->rows + i) * store->columns;
+    for (int64_t r = 0; r < rows; r++) {
+      int64_t i = store->position + r;
+      float *row = store->pairs + (h * store->rows + store->first + r) * store->columns;
       for (int64_t j = 0; j < i - left; j++) row[j] = -INFINITY;
       for (int64_t j = i + 1; j < keys; j++) row[j] = -INFINITY;
     }

@@ -15,6 +15,7 @@ typedef enum att_pair_kind {
   ATT_PAIR_RAW,
   ATT_PAIR_SCALED,
   ATT_PAIR_MASKED,
+  ATT_PAIR_BIAS, /* what is added to scaled scores */
   ATT_PAIR_COUNT
 } att_pair_kind;
 
@@ -25,6 +26,9 @@ typedef enum att_pair_family {
   ATT_PAIR_CROSS,
   ATT_PAIR_FAMILIES
 } att_pair_family;
+
+/* Rows of the longest pass of a session. */
+int64_t att_pair_pass_rows(const att_session *session, att_pair_family family);
 
 att_pair_family att_pair_family_of(const att_site_place *place);
 
@@ -38,10 +42,11 @@ att_pair_kind att_pair_kind_of(att_site site);
 att_status att_pair_plan_create(att_sdpa_plan **out, const att_session *session,
                                 att_pair_family family, att_pair_kind kind);
 
-/* Where pairs are kept: [H,rows,columns], the next row to fill being `first`. */
+/* Where pairs are kept: [H,rows,columns], the next row to fill being `first`, that
+ * of the query at `position`. */
 typedef struct att_pair_store {
   float *pairs;
-  int64_t rows, columns, first;
+  int64_t rows, columns, first, position;
 } att_pair_store;
 
 /* Fills rows first … first+T-1 for the call that `args` describes. Keys that a

@@ -16,23 +16,23 @@ static bool next_pattern(const char **text, const char **pattern, size_t *bytes)
   return true;
 }
 
-bool att_selection_has(const char *select, const char *name) {
+bool att_selection_has(const att_config *config, const char *select, const att_site_place *place) {
   const char *pattern;
   size_t bytes;
   while (next_pattern(&select, &pattern, &bytes))
-    if (att_glob(pattern, bytes, name)) return true;
+    if (att_site_answers(config, place, pattern, bytes)) return true;
   return false;
 }
 
 typedef struct looking {
+  const att_config *config;
   att_nearest nearest;
   bool found;
 } looking;
 
 static bool look(const char *name, const att_site_place *place, void *context) {
-  (void)place;
   looking *l = context;
-  l->found = l->found || att_glob(l->nearest.text, l->nearest.bytes, name);
+  l->found = att_site_answers(l->config, place, l->nearest.text, l->nearest.bytes);
   att_nearest_offer(&l->nearest, name);
   return !l->found;
 }
@@ -49,7 +49,7 @@ att_status att_selection_check(const att_config *config, const char *select) {
   size_t bytes;
   bool any = false;
   while (next_pattern(&select, &pattern, &bytes)) {
-    looking l = {.nearest = {.text = pattern, .bytes = bytes}};
+    looking l = {.config = config, .nearest = {.text = pattern, .bytes = bytes}};
     att_site_each(config, look, &l);
     if (!l.found) return unknown(&l.nearest);
     any = true;

@@ -4,7 +4,7 @@
 
 #include "inspect/site.h"
 
-bool att_selection_has(const char *select, const char *name);
+bool att_selection_has(const att_config *config, const char *select, const att_site_place *place);
 
 /* NOT_FOUND for a pattern that matches no site of the model, with the nearest
  * names; BAD_ARGUMENT if nothing is selected at all. */

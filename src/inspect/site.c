@@ -4,12 +4,22 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inspect/match.h"
 #include "model/layer_name.h"
 
 const att_site_info att_sites[] = {
 #define ATT_SITE(name, value, text, shape, doc) [value] = {text, shape},
 #include "attend/sites.inc"
 #undef ATT_SITE
+};
+
+static const struct alias {
+  att_site site;
+  const char *name;
+} aliases[] = {
+#define ATT_SITE_ALIAS(name, text) {ATT_SITE_##name, text},
+#include "attend/site_aliases.inc"
+#undef ATT_SITE_ALIAS
 };
 
 bool att_site_is_per_layer(att_site site) { return strstr(att_sites[site].name, "{l}") != NULL; }
@@ -31,6 +41,7 @@ bool att_site_exists(const att_config *config, att_site site, bool in_encoder) {
   case ATT_SITE_LN1_POST: return parts & ATT_PART_NORM_AFTER;
   case ATT_SITE_LN2_POST: return (parts & ATT_PART_NORM_AFTER) && (parts & ATT_PART_ANY_FFN);
   case ATT_SITE_SINK: return parts & ATT_PART_SINKS;
+  case ATT_SITE_BIAS: return parts & ATT_PART_RELATIVE;
   case ATT_SITE_ROUTER: return parts & ATT_PART_EXPERTS;
   case ATT_SITE_LN_FINAL: return (parts & ATT_PART_NORM_LAST) || !config->bidirectional;
   case ATT_SITE_LOGITS: return !in_encoder && (config->fill_head || !config->bidirectional);
@@ -73,16 +84,27 @@ int att_site_row(int64_t out[ATT_SITE_MAX_NDIM], const att_config *config, att_s
 /* The name in a stack: "blocks.0.…" of a model with one is "encoder.0.…" or
  * "decoder.0.…" of one with two. */
 static bool write_name(char name[ATT_SITE_NAME_BYTES], const att_config *config,
-                       const att_site_place *place) {
+                       const att_site_place *place, const char *text) {
   char plain[ATT_SITE_NAME_BYTES];
   const char *stack = place->in_encoder ? "encoder" : "decoder";
   const char *tail = plain;
-  if (!att_layer_name_write(plain, sizeof plain, att_sites[place->site].name, place->layer))
-    return false;
+  if (!att_layer_name_write(plain, sizeof plain, text, place->layer)) return false;
   if (!config->encoder_layers || place->site == ATT_SITE_LOGITS) stack = "";
   if (*stack && att_site_is_per_layer(place->site)) tail += strlen("blocks.");
   int n = snprintf(name, ATT_SITE_NAME_BYTES, "%s%s%s", stack, *stack ? "." : "", tail);
   return n < ATT_SITE_NAME_BYTES;
+}
+
+bool att_site_answers(const att_config *config, const att_site_place *place, const char *pattern,
+                      size_t bytes) {
+  char name[ATT_SITE_NAME_BYTES];
+  const char *text = att_sites[place->site].name;
+  if (write_name(name, config, place, text) && att_glob(pattern, bytes, name)) return true;
+  for (size_t i = 0; i < sizeof aliases / sizeof *aliases; i++)
+    if (aliases[i].site == place->site && write_name(name, config, place, aliases[i].name) &&
+        att_glob(pattern, bytes, name))
+      return true;
+  return false;
 }
 
 /* The sites of one stack; false once `visit` wants no more. */
@@ -95,7 +117,8 @@ static bool each_of_stack(const att_config *config, bool in_encoder, att_site_vi
       bool here = att_site_is_per_layer(site) == (layer >= 0);
       if (!here || !att_site_exists(config, site, in_encoder)) continue;
       att_site_place place = {site, in_encoder, layer >= 0 ? layer : 0};
-      if (write_name(name, config, &place) && !visit(name, &place, context)) return false;
+      if (write_name(name, config, &place, att_sites[site].name) && !visit(name, &place, context))
+        return false;
     }
   return true;
 }

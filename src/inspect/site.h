@@ -38,6 +38,11 @@ bool att_site_exists(const att_config *config, att_site site, bool in_encoder);
  * pairs there is none. */
 int att_site_row(int64_t out[ATT_SITE_MAX_NDIM], const att_config *config, att_site site);
 
+/* True if the pattern (match.h) is a name of the site there, also one of
+ * attend/site_aliases.inc. */
+bool att_site_answers(const att_config *config, const att_site_place *place, const char *pattern,
+                      size_t bytes);
+
 /* Calls `visit` with each name that the model has, in order, until it answers
  * false. */
 typedef bool att_site_visit(const char *name, const att_site_place *place, void *context);

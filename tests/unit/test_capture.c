@@ -301,7 +301,115 @@ static void test_a_capture_outlives_its_session(void **state) {
   att_capture_free(NULL);
 }
 
+/* ---- parts ---- */
+
+/* Element [h,i,…] of a part is [h + head, i + first,…] of the whole. */
+static void check_pairs_part(att_view whole, att_view part, int64_t head, int64_t first) {
+  for (int64_t h = 0; h < part.shape[0]; h++)
+    for (int64_t i = 0; i < part.shape[1]; i++)
+      for (int64_t j = 0; j < TOKENS; j++) {
+        float a = pair_at(&whole, head + h, first + i, j), b = pair_at(&part, h, i, j);
+        assert_same_bits(&a, &b, 1);
+      }
+}
+
+static void check_rows_part(att_view whole, att_view part, int64_t head, int64_t first) {
+  for (int64_t i = 0; i < part.shape[0]; i++) {
+    int64_t last = part.ndim - 1, floats = part.shape[last] * (last == 2 ? part.shape[1] : 1);
+    const float *from = (const float *)whole.data + (first + i) * whole.stride[0];
+    if (last == 2) from += head * whole.stride[1];
+    assert_same_bits(from, (const float *)part.data + i * part.stride[0], floats);
+  }
+}
+
+static void test_a_part_is_that_part_of_the_whole(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "*"); /* 6 heads read 2 keys and values, in chunks of 16 */
+  att_capture_options options;
+  att_capture_options_init(&options);
+  options.layers = (att_range){1, 2};
+  options.heads = (att_range){4, 6};
+  options.positions = (att_range){10, 35};
+  options.max_positions = TOKENS;
+  int64_t announced;
+  att_capture *part;
+  assert_ok(att_capture_measure(&announced, s.session, "blocks.*,logits", &options));
+  assert_ok(att_capture_create_part(&part, s.session, "blocks.*,logits", &options));
+  assert_int_equal(announced, att_capture_bytes(part));
+  assert_ok(att_session_eval(s.session, s.ids, TOKENS));
+  for (int64_t n = 0; n < att_capture_count(part); n++) {
+    const char *name = att_capture_name(part, n);
+    att_view view, whole;
+    assert_ok(att_capture_get(&view, part, name));
+    assert_ok(att_capture_get(&whole, s.capture, name));
+    bool pairs = view.ndim == 3 && view.shape[2] == TOKENS;
+    bool kv = strstr(name, "hook_k") || strstr(name, "hook_v") || strstr(name, "hook_rot_k");
+    assert_int_equal(view.shape[pairs ? 1 : 0], 25);
+    if (view.ndim == 3) assert_int_equal(view.shape[pairs ? 0 : 1], kv ? 1 : 2);
+    if (pairs)
+      check_pairs_part(whole, view, 4, 10);
+    else
+      check_rows_part(whole, view, kv ? 1 : 4, 10);
+  }
+  assert_null(strstr(att_capture_name(part, 0), "blocks.0"));
+  att_capture_free(part);
+  close_scene(&s);
+}
+
+static void test_one_head_of_a_long_text_takes_the_room_of_one(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "logits");
+  att_capture_options options;
+  att_capture_options_init(&options);
+  options.heads = (att_range){2, 3};
+  int64_t bytes;
+  assert_ok(att_capture_measure(&bytes, s.session, "blocks.1.attn.hook_pattern", &options));
+  assert_int_equal(bytes, 4 * (300 * 300 + 16 * 6 * 300)); /* and one pass of all six */
+  options.budget_bytes = bytes - 1;
+  assert_status(ATT_TOO_LARGE,
+                att_capture_measure(&bytes, s.session, "blocks.1.attn.hook_pattern", &options));
+  close_scene(&s);
+}
+
+static void test_ranges_that_are_not_there_are_named(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "logits");
+  att_capture *capture;
+  att_capture_options options = {0};
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create_part(&capture, s.session, "*", &options));
+  att_capture_options_init(&options);
+  options.heads = (att_range){5, 7};
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create_part(&capture, s.session, "*", &options));
+  assert_message_has("heads 5 to 7");
+  att_capture_options_init(&options);
+  options.layers = (att_range){1, 1};
+  assert_status(ATT_BAD_ARGUMENT, att_capture_create_part(&capture, s.session, "*", &options));
+  options.layers = (att_range){1, 2};
+  assert_status(ATT_BAD_ARGUMENT,
+                att_capture_create_part(&capture, s.session, "blocks.0.*", &options));
+  assert_status(ATT_BAD_ARGUMENT, att_capture_measure(NULL, s.session, "*", NULL));
+  close_scene(&s);
+}
+
 /* ---- names and refusals ---- */
+
+static void test_newer_names_are_the_same_sites(void **state) {
+  (void)state;
+  scene s;
+  open_scene(&s, TEST_LLAMA, "blocks.*.attn.q.hook_out,blocks.0.hook_in,unembed.hook_out");
+  assert_int_equal(att_capture_count(s.capture), 4);
+  assert_string_equal(att_capture_name(s.capture, 1), "blocks.0.hook_resid_pre");
+  assert_string_equal(att_capture_name(s.capture, 3), "blocks.1.attn.hook_q");
+  assert_ok(att_session_eval(s.session, s.ids, 3));
+  att_view old = get(s.capture, 1, "attn.hook_q"), new = get(s.capture, 1, "attn.q.hook_out");
+  assert_ptr_equal(old.data, new.data);
+  att_view view;
+  assert_status(ATT_NOT_FOUND, att_capture_get(&view, s.capture, "blocks.*"));
+  close_scene(&s);
+}
 
 static void test_names_select(void **state) {
   (void)state;
@@ -372,6 +480,10 @@ int main(void) {
       cmocka_unit_test(test_keys_and_values_are_kept_as_cached),
       cmocka_unit_test(test_captures_live_side_by_side),
       cmocka_unit_test(test_a_capture_outlives_its_session),
+      cmocka_unit_test(test_a_part_is_that_part_of_the_whole),
+      cmocka_unit_test(test_one_head_of_a_long_text_takes_the_room_of_one),
+      cmocka_unit_test(test_ranges_that_are_not_there_are_named),
+      cmocka_unit_test(test_newer_names_are_the_same_sites),
       cmocka_unit_test(test_names_select),
       cmocka_unit_test(test_unknown_names_get_the_nearest),
       cmocka_unit_test(test_bad_calls_are_named),

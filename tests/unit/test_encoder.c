@@ -300,6 +300,28 @@ static void test_steps_are_chunks_and_texts_are_apart(void **state) {
   close_fixture(&f);
 }
 
+/* An added bias that is not the one between scaled and final scores, or is shown for
+ * keys that a query does not see. */
+static void check_bias(const att_capture *capture, const char *stack, bool causal) {
+  static const char *const sites[3] = {"scaled_scores", "attn_bias", "attn_scores"};
+  att_view views[3];
+  float *x[3];
+  for (int k = 0; k < 3; k++) {
+    char name[64];
+    snprintf(name, sizeof name, "%s.1.attn.hook_%s", stack, sites[k]);
+    x[k] = captured(capture, name, &views[k]);
+  }
+  for (int64_t h = 0; h < views[0].shape[0]; h++)
+    for (int64_t i = 0; i < views[0].shape[1]; i++)
+      for (int64_t j = 0; j < views[0].shape[2]; j++) {
+        int64_t at = h * views[0].stride[0] + i * views[0].stride[1] + j;
+        if (causal && j > i)
+          assert_true(x[1][at] == -INFINITY);
+        else
+          assert_true(x[2][at] == x[0][at] + x[1][at] && x[1][at] != 0);
+      }
+}
+
 /* Cross attention whose queries and keys are taken for the same tokens. */
 static void test_captures_of_both_stacks(void **state) {
   (void)state;
@@ -337,6 +359,8 @@ static void test_captures_of_both_stacks(void **state) {
       assert_true(fabs(sum - 1) < 1e-6);
     }
   }
+  check_bias(capture, "encoder", false);
+  check_bias(capture, "decoder", true);
   captured(capture, "decoder.0.cross_attn.hook_k", &view);
   assert_int_equal(view.shape[0], 11);
   assert_status(ATT_CONTEXT_FULL, att_session_eval(session, words, 2));
