@@ -115,6 +115,26 @@ static int store_ids(const option_set *set, const option *o, const char *typed, 
   return complain(set, typed, "token ids are numbers separated by commas, not ", text);
 }
 
+static int store_range(const option_set *set, const option *o, const char *typed,
+                       const char *text) {
+  char *end;
+  errno = 0;
+  long long first = strtoll(text, &end, 10), last = first;
+  bool good = text[0] >= '0' && text[0] <= '9';
+  if (good && *end == '-') {
+    good = end[1] >= '0' && end[1] <= '9';
+    last = strtoll(end + 1, &end, 10);
+  }
+  if (!good || *end || errno) return complain(set, typed, "3 or 3-5, say, not ", text);
+  if ((double)first < o->min || (double)last > o->max || first > last) {
+    char range[96];
+    snprintf(range, sizeof range, "must lie in %.0f to %.0f, not ", o->min, o->max);
+    return complain(set, typed, range, text);
+  }
+  *(int_range *)o->target = (int_range){first, last + 1};
+  return 0;
+}
+
 static int store_text(const option_set *set, const option *o, const char *typed, const char *text) {
   text_list *list = o->target;
   if (list->n == TEXTS_MOST) return complain(set, typed, "given too often", "");
@@ -134,6 +154,7 @@ static int store(const option_set *set, const option *o, const char *typed, cons
   case OPTION_SEED: return store_seed(set, o, typed, text);
   case OPTION_CHOICE: return store_choice(set, o, typed, text);
   case OPTION_IDS: return store_ids(set, o, typed, text);
+  case OPTION_RANGE: return store_range(set, o, typed, text);
   case OPTION_TEXTS: return store_text(set, o, typed, text);
   }
   return -1;

@@ -22,6 +22,7 @@ typedef enum option_kind {
   OPTION_SEED,   /* uint64_t, decimal */
   OPTION_CHOICE, /* int: index among the words of `value`, separated by | */
   OPTION_IDS,    /* id_list: 1,2,3 */
+  OPTION_RANGE,  /* int_range: 3 or 3-5, both ends included, in min … max */
   OPTION_TEXTS   /* text_list: may be given several times */
 } option_kind;
 
@@ -29,6 +30,10 @@ typedef struct id_list {
   int32_t *ids; /* malloc */
   int64_t n;
 } id_list;
+
+typedef struct int_range {
+  int64_t first, end; /* end is not included; {0, 0} where nothing was given */
+} int_range;
 
 #define TEXTS_MOST 64
 typedef struct text_list {

@@ -147,27 +147,36 @@ static void with_stack(char *out, size_t bytes, const reading *r, const char *si
   }
 }
 
-static att_status start(reading *r, const char *sites, int64_t end) {
+static att_status start(reading *r, const char *select, const att_capture_options *parts,
+                        int64_t end) {
   const att_model_kind kind = att_model_describe(r->what->model)->kind;
-  char select[256];
   att_session_options room;
   att_session_options_init(&room);
   bool two = kind == ATT_MODEL_ENCODER_DECODER;
   room.encoder_tokens = r->what->n;
-  room.context = !two ? r->what->n : r->n_answer > 0 ? r->n_answer : 1;
-  with_stack(select, sizeof select, r, sites);
+  room.context = r->more + (!two ? r->what->n : r->n_answer > 0 ? r->n_answer : 1);
   att_status status = att_session_create(&r->session, r->what->model, &room);
-  if (status == ATT_OK)
-    status = att_capture_create(&r->capture, r->session, select, 0, CAPTURE_BUDGET);
+  if (status == ATT_OK) status = att_capture_create_part(&r->capture, r->session, select, parts);
   const att_text text = {.tokens = r->what->ids, .n = r->what->n};
-  if (status == ATT_OK && kind != ATT_MODEL_DECODER)
+  if (status == ATT_OK && end > 0 && kind != ATT_MODEL_DECODER)
     status = att_session_encode(r->session, &text, 1);
-  if (status == ATT_OK && is_decoder(r)) status = att_session_eval(r->session, r->query_ids, end);
+  if (status == ATT_OK && end > 0 && is_decoder(r))
+    status = att_session_eval(r->session, r->query_ids, end);
   return status;
 }
 
 int reading_start(reading *r, const cli *c, const char *sites, int64_t end) {
-  return start(r, sites, end) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  char select[256];
+  att_capture_options all;
+  att_capture_options_init(&all);
+  all.budget_bytes = CAPTURE_BUDGET;
+  with_stack(select, sizeof select, r, sites);
+  return reading_start_part(r, c, select, &all, end);
+}
+
+int reading_start_part(reading *r, const cli *c, const char *select,
+                       const att_capture_options *parts, int64_t end) {
+  return start(r, select, parts, end) == ATT_OK ? CLI_OK : cli_fail_status(c);
 }
 
 att_status reading_finish(reading *r) {

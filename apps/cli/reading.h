@@ -49,6 +49,7 @@ typedef struct reading {
   int64_t n_queries, n_keys;
   int32_t *answer; /* of a decoder beside an encoder, its first token included */
   int64_t n_answer;
+  int64_t more; /* positions to have room for beside those that are given */
   att_session *session;
   att_capture *capture;
 } reading;
@@ -61,6 +62,10 @@ int reading_choose(reading *r, const cli *c, const subject *what, const reading_
  * separated by commas ("*.attn.*"), and reads the prompt with an encoder, or a
  * decoder's tokens up to position `end`. */
 int reading_start(reading *r, const cli *c, const char *sites, int64_t end);
+
+/* The same of sites by their whole names and of parts; at `end` 0 nothing is read. */
+int reading_start_part(reading *r, const cli *c, const char *select,
+                       const att_capture_options *parts, int64_t end);
 
 /* Reads the rest of a decoder's tokens. */
 att_status reading_finish(reading *r);

@@ -62,6 +62,12 @@ ATT_API att_status att_safetensors_write(att_runtime *runtime, const char *path,
  * not have), BAD_ARGUMENT, TOO_LARGE, OUT_OF_MEMORY, IO. */
 ATT_API att_status att_npy_write(att_runtime *runtime, const char *path, const att_view *view);
 
+/* Writes n tensors, row-major, as numpy.savez does: a zip whose members are npy files,
+ * "NAME.npy", not compressed. What must fit into the format's 32 bits is all of the
+ * file (TOO_LARGE over 4 GB: safetensors has no such limit). Errors as the other two. */
+ATT_API att_status att_npz_write(att_runtime *runtime, const char *path, int64_t n,
+                                 const char *const *names, const att_view *views);
+
 #ifdef __cplusplus
 }
 #endif

@@ -59,6 +59,10 @@ ATT_API att_status att_capture_measure(int64_t *out, const att_session *session,
 ATT_API int64_t att_capture_count(const att_capture *capture);
 ATT_API const char *att_capture_name(const att_capture *capture, int64_t index);
 
+/* The axes of a captured tensor as sites.inc spells them: "T H D", "H T S"; NULL
+ * outside. Borrowed from the library. */
+ATT_API const char *att_capture_axes(const att_capture *capture, int64_t index);
+
 /* A captured tensor by any of its names, f32, T = positions read so far, without batch axis; see
  * sites.inc for its shape. In scores a key that the query does not see is -inf,
  * in weights 0. Borrowed until the capture is freed; the content of rows read

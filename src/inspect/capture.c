@@ -135,6 +135,11 @@ const char *att_capture_name(const att_capture *capture, int64_t index) {
   return capture && index >= 0 && index < capture->n ? capture->tensors[index].name : NULL;
 }
 
+const char *att_capture_axes(const att_capture *capture, int64_t index) {
+  if (!att_capture_name(capture, index)) return NULL;
+  return att_sites[capture->tensors[index].place.site].shape;
+}
+
 int64_t att_capture_bytes(const att_capture *capture) {
   return capture ? capture->observer.bytes : 0;
 }

@@ -60,6 +60,16 @@ const char *att_archive_label(char out[ATT_LABEL_BYTES], const char *name);
  * a time, sane shape. `what` begins the message. BAD_ARGUMENT, BAD_DTYPE. */
 att_status att_archive_check_view(const att_view *view, const char *what);
 
+/* Checks a text to be written (`what` begins the message), and that none is there
+ * twice among texts[0], texts[step], …  BAD_ARGUMENT, OUT_OF_MEMORY. */
+att_status att_archive_check_text(const char *text, const char *what);
+att_status att_archive_check_distinct(const att_runtime *runtime, const char *const *texts,
+                                      int64_t n, int64_t step, const char *what);
+
+/* Hands out the bytes of all elements row-major, in pieces. */
+typedef void att_archive_sink(void *context, const void *bytes, size_t n);
+void att_archive_elements(const att_view *view, att_archive_sink *sink, void *context);
+
 /* Writes all elements row-major. IO errors stay in the stream. */
 void att_archive_write_elements(FILE *stream, const att_view *view);
 

@@ -5,6 +5,7 @@
 #include "io/archive.h"
 
 #define NPY_DESCR_BYTES 32
+#define NPY_HEADER_BYTES (64 + 24 * ATT_MAX_NDIM + 128)
 
 typedef struct npy_header {
   char descr[NPY_DESCR_BYTES]; /* "<f4" */
@@ -14,6 +15,9 @@ typedef struct npy_header {
   int64_t shape[ATT_MAX_NDIM];
   size_t at; /* byte of the text that the parser reached */
 } npy_header;
+
+/* What stands before a view's elements. BAD_DTYPE. */
+att_status att_npy_header_write(char out[NPY_HEADER_BYTES], int *bytes, const att_view *view);
 
 /* Parses the literal; NULL, or what is wrong at header->at. */
 const char *att_npy_header_parse(npy_header *header, const char *text, size_t bytes);

@@ -5,11 +5,9 @@
  * file and a reader may use it in place. The header is written by one function
  * that runs twice: first into nothing, to learn its length. */
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/utf8.h"
 #include "io/archive.h"
 
 #define MAX_WIDTH 8 /* bytes of the widest element */
@@ -123,47 +121,13 @@ static void write_file(FILE *stream, const st_job *job) {
         att_archive_write_elements(stream, &job->views[i]);
 }
 
-static att_status check_text(const char *text, const char *what) {
-  if (!text) return att_fail(ATT_BAD_ARGUMENT, "att_safetensors_write: a %s is NULL", what);
-  size_t bytes = strlen(text);
-  for (size_t at = 0; at < bytes;) {
-    int length = att_utf8_decode(NULL, text + at, bytes - at);
-    char label[ATT_LABEL_BYTES];
-    if (length == 0)
-      return att_fail(ATT_BAD_ARGUMENT, "att_safetensors_write: %s %s is not UTF-8 at byte %zu",
-                      what, att_archive_label(label, text), at);
-    at += (size_t)length;
-  }
-  return ATT_OK;
-}
-
-static int compare_texts(const void *a, const void *b) {
-  return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
-/* No text twice among texts[0], texts[step], … */
-static att_status check_distinct(const att_runtime *runtime, const char *const *texts, int64_t n,
-                                 int64_t step, const char *what) {
-  void *memory;
-  ATT_TRY(att_alloc(&memory, runtime, n, sizeof(char *), "sorted names"));
-  const char **sorted = memory, *twice = NULL;
-  for (int64_t i = 0; i < n; i++) sorted[i] = texts[i * step];
-  qsort(sorted, (size_t)n, sizeof *sorted, compare_texts);
-  for (int64_t i = 1; i < n && !twice; i++)
-    if (strcmp(sorted[i - 1], sorted[i]) == 0) twice = sorted[i];
-  att_release(runtime, memory, n, sizeof(char *));
-  char label[ATT_LABEL_BYTES];
-  if (twice)
-    return att_fail(ATT_BAD_ARGUMENT, "att_safetensors_write: %s %s is given twice", what,
-                    att_archive_label(label, twice));
-  return ATT_OK;
-}
-
 static att_status check_job(const att_runtime *runtime, const st_job *job) {
+  static const char key[] = "att_safetensors_write: metadata key";
+  static const char value[] = "att_safetensors_write: metadata value";
   int64_t total = 0;
   for (int64_t i = 0; i < job->n; i++) {
     char label[ATT_LABEL_BYTES];
-    ATT_TRY(check_text(job->names[i], "name"));
+    ATT_TRY(att_archive_check_text(job->names[i], "att_safetensors_write: name"));
     if (strcmp(job->names[i], "__metadata__") == 0)
       return att_fail(ATT_BAD_ARGUMENT, "att_safetensors_write: __metadata__ names no tensor");
     ATT_TRY(att_archive_check_view(&job->views[i], att_archive_label(label, job->names[i])));
@@ -171,9 +135,10 @@ static att_status check_job(const att_runtime *runtime, const st_job *job) {
       return att_fail(ATT_TOO_LARGE, "att_safetensors_write: the tensors' total size overflows");
   }
   for (int64_t i = 0; i < 2 * job->n_metadata; i++)
-    ATT_TRY(check_text(job->metadata[i], i % 2 ? "metadata value" : "metadata key"));
-  ATT_TRY(check_distinct(runtime, job->names, job->n, 1, "name"));
-  return check_distinct(runtime, job->metadata, job->n_metadata, 2, "metadata key");
+    ATT_TRY(att_archive_check_text(job->metadata[i], i % 2 ? value : key));
+  ATT_TRY(
+      att_archive_check_distinct(runtime, job->names, job->n, 1, "att_safetensors_write: name"));
+  return att_archive_check_distinct(runtime, job->metadata, job->n_metadata, 2, key);
 }
 
 att_status att_safetensors_write(att_runtime *runtime, const char *path, int64_t n,

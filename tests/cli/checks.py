@@ -5,6 +5,7 @@ is its first line of documentation; `needs_shared` marks those that compare with
 published cases.
 """
 import array
+import csv
 import fcntl
 import glob
 import json
@@ -20,6 +21,7 @@ import tempfile
 import termios
 import time
 import unicodedata
+import zipfile
 
 import run_cases
 
@@ -474,6 +476,35 @@ def check_json_of_every_view(program):
     for page in (["info"], ["cost"], ["lesson", "list"], ["info", MODEL]):
         read_json(program, *page)
     return None
+
+
+def check_trace_files_are_what_json_says(program):
+    """trace writes the same numbers as npz (read by another zip reader), csv and JSON"""
+    select = ["trace", "--quiet", "-s", "blocks.1.attn.hook_pattern,blocks.0.attn.hook_z"]
+    tensors = {t["name"]: t["values"] for t in read_json(program, *select)["tensors"]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.npz")
+        subprocess.run([program, *select, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        archive = zipfile.ZipFile(path)
+        if archive.testzip() or sorted(archive.namelist()) != sorted(n + ".npy" for n in tensors):
+            return f"npz: {archive.namelist()}"
+        for name, values in tensors.items():
+            data = archive.read(name + ".npy")
+            begin = 10 + struct.unpack("<H", data[8:10])[0]
+            if list(struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])) != flat(values):
+                return f"npz: {name} differs"
+    lines = subprocess.run([program, *select, "-o", "-"], check=True, capture_output=True, text=True)
+    rows = list(csv.DictReader(lines.stdout.splitlines()))
+    for name, values in tensors.items():
+        written = [struct.unpack("<f", struct.pack("<f", float(r["value"])))[0] for r in rows
+                   if r["name"] == name]
+        if written != flat(values):
+            return f"csv: {name} differs"
+    return None
+
+
+def flat(values):
+    return [x for v in values for x in flat(v)] if isinstance(values, list) else [values]
 
 
 def check_look_json_is_explain_json(program):
