@@ -26,7 +26,8 @@ static const option options[] = {
     {"positions", 'p', OPTION_RANGE, &choices.positions, "i", 0, 1e9,
      "this position, or i-j; weights and scores keep all keys of these queries"},
     {"new", 'n', OPTION_INT, &choices.n_new, "N", 0, 1e6,
-     "goes on with N likeliest tokens: their rows come after the prompt's"},
+     "goes on with N likeliest tokens, whose rows come after the prompt's; the last one is not "
+     "read"},
     {"output", 'o', OPTION_TEXT, &choices.output, "FILE", 0, 0,
      ".safetensors (with metadata), .npz, .npy (of one tensor) or .csv (a line for each number); "
      "- is CSV on standard output"},

@@ -504,7 +504,10 @@ def check_trace_files_are_what_json_says(program):
 
 
 def flat(values):
-    return [x for v in values for x in flat(v)] if isinstance(values, list) else [values]
+    """The numbers of nested lists, as the floats that their decimals stand for."""
+    if isinstance(values, list):
+        return [x for v in values for x in flat(v)]
+    return [struct.unpack("<f", struct.pack("<f", values))[0]]
 
 
 def check_look_json_is_explain_json(program):
