@@ -4,6 +4,7 @@
 #ifndef ATT_TESTS_MODEL_H
 #define ATT_TESTS_MODEL_H
 
+#include <dirent.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -160,14 +161,16 @@ static inline void test_make_folder(char out[64]) {
   assert_non_null(mkdtemp(out));
 }
 
+/* With everything in it. */
 static inline void test_remove_folder(const char *folder) {
-  static const char *const names[] = {"config.json", "generation_config.json", "model.safetensors",
-                                      "model.bin", "tokenizer.bin"};
-  char path[512];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    unlink(path);
+  DIR *all = opendir(folder);
+  for (struct dirent *e; all && (e = readdir(all));) {
+    char path[512];
+    if (!strcmp(e->d_name, ".") || !strcmp(e->d_name, "..")) continue;
+    int n = snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+    if (n < (int)sizeof path && unlink(path)) test_remove_folder(path);
   }
+  if (all) closedir(all);
   rmdir(folder);
 }
 

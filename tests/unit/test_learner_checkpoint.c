@@ -27,21 +27,9 @@ static int set_up(void **state) {
   return 0;
 }
 
-static void remove_folder(const char *path) {
-  DIR *all = opendir(path);
-  for (struct dirent *e; all && (e = readdir(all));) {
-    char name[512];
-    snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-    if (e->d_name[0] == '.' && strlen(e->d_name) < 3) continue;
-    if (unlink(name)) remove_folder(name);
-  }
-  if (all) closedir(all);
-  rmdir(path);
-}
-
 static int tear_down(void **state) {
   (void)state;
-  remove_folder(folder);
+  test_remove_folder(folder);
   att_runtime_free(runtime);
   return 0;
 }
@@ -152,11 +140,11 @@ static void damage_is_learned_from(void **state) {
     assert_int_equal(truncate(path, 30), 0);
     assert_status(ATT_CORRUPT, att_learner_resume(learner, path_of("damaged"), &note));
     assert_message_has(names[i]);
-    remove_folder(path_of("damaged"));
+    test_remove_folder(path_of("damaged"));
     assert_ok(att_learner_save(same, path_of("damaged"), NULL, "n"));
     unlink(path);
     assert_status(ATT_NOT_FOUND, att_learner_resume(learner, path_of("damaged"), &note));
-    remove_folder(path_of("damaged"));
+    test_remove_folder(path_of("damaged"));
     assert_ok(att_learner_save(same, path_of("damaged"), NULL, "n"));
   }
   assert_same_weights(learner, same); /* no attempt has touched it */
@@ -219,6 +207,51 @@ static void weights_that_are_not_finite_are_saved(void **state) {
   att_learner_free(learner);
 }
 
+/* All of a weight as large as f32 gets. */
+static void make_huge(att_learner *learner, const char *weight) {
+  const char *name;
+  att_view value;
+  int64_t i = 0;
+  do assert_ok(att_learner_parameter(&name, &value, NULL, learner, i++));
+  while (strcmp(name, weight));
+  for (i = 0; i < att_view_count(&value); i++) ((float *)value.data)[i] = 3e38f;
+}
+
+/* Finite weights whose products are not. The forward reads a packed copy of them,
+ * which a resume makes anew; before it, only the way back meets them. */
+static void gradients_overflow_without_a_name(void **state) {
+  (void)state;
+  att_learner *learner = learner_of("gpt2", 0), *same = learner_of("gpt2", 0);
+  att_step_result result;
+  make_huge(learner, "blocks.0.ffn.up.weight"), make_huge(same, "blocks.0.ffn.up.weight");
+  make_huge(learner, "blocks.0.attn.o.weight"), make_huge(same, "blocks.0.attn.o.weight");
+  assert_status(ATT_DIVERGED, att_learner_step(learner, &batch, 1e-3, &result));
+  assert_message_has("the gradient of embed.positions is not finite");
+  assert_same_weights(learner, same);
+  assert_int_equal(att_learner_steps(learner), 0);
+  att_learner_free(learner), att_learner_free(same);
+}
+
+static void what_overflows_has_no_name(void **state) {
+  (void)state;
+  static const char *const cases[][2] = {{"blocks.0.ffn.up.weight", "blocks.0.mlp.hook_pre"},
+                                         {"blocks.0.attn.q.weight", "blocks.0.attn.hook_rot_q"},
+                                         {"norm.weight", "logits"}};
+  for (int i = 0; i < 3; i++) {
+    char name[16], message[96];
+    snprintf(name, sizeof name, "huge%d", i);
+    att_learner *learner = learner_of("gpt2", 0);
+    att_step_result result;
+    make_huge(learner, cases[i][0]);
+    assert_ok(att_learner_save(learner, path_of(name), NULL, NULL));
+    assert_ok(att_learner_resume(learner, path_of(name), NULL));
+    assert_status(ATT_DIVERGED, att_learner_step(learner, &batch, 1e-3, &result));
+    snprintf(message, sizeof message, "the forward is not finite from %s on", cases[i][1]);
+    assert_message_has(message);
+    att_learner_free(learner);
+  }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_resumed_run_has_other_weights),
@@ -227,6 +260,8 @@ int main(void) {
       cmocka_unit_test(other_settings_are_overlooked),
       cmocka_unit_test(a_full_disk_leaves_something_behind),
       cmocka_unit_test(weights_that_are_not_finite_are_saved),
+      cmocka_unit_test(gradients_overflow_without_a_name),
+      cmocka_unit_test(what_overflows_has_no_name),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,0 +1,296 @@
+/* What a run learns from: files, tokenizers, documents, order. */
+#include "support.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model.h"
+
+#include "attend/attend.h"
+#include "train/training.h"
+
+enum { WORDS = 3000 };
+
+static char folder[64], config[128], text[128];
+
+static void write_words(const char *name, int n) {
+  char path[160];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  FILE *file = fopen(path, "w");
+  assert_non_null(file);
+  uint64_t random = 1;
+  for (int i = 0; i < n; i++)
+    fprintf(file, "%s ",
+            (const char *[]){"the", "cat", "sat", "on", "a", "mät"}[test_random(&random) % 6]);
+  fclose(file);
+}
+
+static int set_up(void **state) {
+  (void)state;
+  char settings[512];
+  test_make_folder(folder);
+  snprintf(text, sizeof text, "%s/text.txt", folder);
+  snprintf(config, sizeof config, "%s/config.json", folder);
+  write_words("text.txt", WORDS);
+  snprintf(settings, sizeof settings,
+           "{\"data\": \"%s\", \"output\": \"%s/run\", \"layers\": 1, \"width\": 16,\n"
+           " \"heads\": 2, \"batch\": 4, \"length\": 16}\n",
+           text, folder);
+  test_write_text(folder, "config.json", settings);
+  return 0;
+}
+
+static int tear_down(void **state) {
+  (void)state;
+  test_remove_folder(folder);
+  return 0;
+}
+
+/* "key=folder/name"; the next three calls leave it alone. */
+static const char *place(const char *key, const char *name) {
+  static char setting[4][160];
+  static int next;
+  char *out = setting[next++ % 4];
+  snprintf(out, sizeof setting[0], "%s=%s/%s", key, folder, name);
+  return out;
+}
+
+static att_training *open_run(att_runtime *runtime, const char *run, const char *const more[3]) {
+  const char *changes[4] = {place("output", run)};
+  int n = 1;
+  for (int i = 0; more && i < 3 && more[i]; i++) changes[n++] = more[i];
+  att_training *training;
+  assert_ok(att_training_open(&training, runtime, config, changes, n));
+  return training;
+}
+
+/* ---- order ---- */
+
+static void a_permutation_repeats(void **state) {
+  (void)state;
+  for (int64_t n = 1; n < 400; n = n * 3 / 2 + 1) {
+    bool seen[400] = {false};
+    for (int64_t i = 0; i < n; i++) {
+      int64_t to = att_permute(i, n, 99);
+      assert_true(to >= 0 && to < n && !seen[to]);
+      seen[to] = true;
+    }
+  }
+}
+
+static void a_batch_is_not_of_the_text(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_training *training = open_run(runtime, "batch", NULL);
+  const att_data *data = &training->data;
+  int64_t length = training->settings.length, batch = training->settings.batch;
+  for (int64_t step = 0; step < 300; step++) {
+    att_data_train_batch(data, &training->settings, step, &training->batch);
+    for (int64_t b = 0; b < batch; b++) {
+      const int32_t *row = training->batch.tokens + b * length;
+      bool found = false;
+      for (int64_t at = 0; at + length < data->train && !found; at++)
+        found = !memcmp(row, data->tokens + at, (size_t)length * sizeof *row) &&
+                !memcmp(training->batch.targets + b * length, data->tokens + at + 1,
+                        (size_t)length * sizeof *row);
+      assert_true(found);
+    }
+  }
+  att_training_free(training);
+  att_runtime_free(runtime);
+}
+
+/* Lines that all differ, so that a window is found at one place only. */
+static void an_epoch_reads_a_window_twice(void **state) {
+  (void)state;
+  FILE *file = fopen(text, "w");
+  for (int i = 0; i < 999; i++) fprintf(file, "%03d\n", i);
+  fclose(file);
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  static int32_t order[2][1 << 12];
+  for (int run = 0; run < 2; run++) {
+    const char *more[3] = {run ? "seed=2" : "seed=1", NULL};
+    att_training *training = open_run(runtime, run ? "epoch2" : "epoch1", more);
+    const att_data *data = &training->data;
+    int64_t length = training->settings.length, windows = (data->train - 1) / length - 1, n = 0;
+    bool seen[1 << 12] = {false};
+    for (int64_t step = 0; n < windows; step++) {
+      att_data_train_batch(data, &training->settings, step, &training->batch);
+      for (int64_t b = 0; b < training->settings.batch && n < windows; b++, n++) {
+        int64_t at = 0;
+        while (memcmp(training->batch.tokens + b * length, data->tokens + at,
+                      (size_t)length * sizeof(int32_t)))
+          assert_true(++at + length < data->train);
+        assert_false(seen[at]);
+        seen[at] = true;
+        order[run][n] = (int32_t)at;
+      }
+    }
+    assert_memory_not_equal(order[0], order[1], (size_t)n * sizeof **order);
+    att_training_free(training);
+  }
+  att_runtime_free(runtime);
+  write_words("text.txt", WORDS);
+}
+
+/* ---- files ---- */
+
+static void assert_tokens(const att_data *data, const int32_t *wanted, int64_t n) {
+  assert_int_equal(data->n, n);
+  assert_memory_equal(data->tokens, wanted, (size_t)n * sizeof *wanted);
+}
+
+/* Folders: files by name, hidden ones and folders inside are none; behind each file
+ * stands an end of document. With the tokenizer "bytes" it is id 256. */
+static void write_documents(const char *name) {
+  char path[160];
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  assert_int_equal(mkdir(path, 0777), 0);
+  test_write_text(path, "b", "second");
+  test_write_text(path, "a10", "first\n");
+  test_write_text(path, ".c", "hidden");
+  strcat(path, "/below");
+  assert_int_equal(mkdir(path, 0777), 0);
+  test_write_text(path, "d", "deeper");
+}
+
+static void a_folder_is_read_in_another_order(void **state) {
+  (void)state;
+  write_documents("texts");
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  const char *more[3] = {place("data", "texts"), "tokenizer=bytes", "length=4"};
+  att_training *training = open_run(runtime, "files", more);
+  static const int32_t wanted[] = {'f', 'i', 'r', 's', 't', '\n', 256,
+                                   's', 'e', 'c', 'o', 'n', 'd',  256};
+  assert_tokens(&training->data, wanted, 14);
+  att_training_free(training);
+  att_runtime_free(runtime);
+}
+
+static void documents_run_into_each_other(void **state) {
+  (void)state;
+  char settings[512];
+  write_documents("packed");
+  snprintf(settings, sizeof settings,
+           "{\"data\": \"%s/packed\", \"output\": \"%s/documents\", \"tokenizer\": \"bytes\",\n"
+           " \"documents\": true, \"validation\": 0, \"evaluate_every\": 0, \"steps\": 2,\n"
+           " \"layers\": 1, \"width\": 16, \"heads\": 2, \"batch\": 4, \"length\": 9}\n",
+           folder, folder);
+  test_write_text(folder, "packed.json", settings);
+  char path[160];
+  snprintf(path, sizeof path, "%s/packed.json", folder);
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_training *training;
+  att_training_report r;
+  assert_ok(att_training_open(&training, runtime, path, NULL, 0));
+  assert_ok(att_training_step(training, &r));
+  const att_data_batch *batch = &training->batch;
+  bool packed = false;
+  for (int64_t i = 1; i < 4 * 9; i++) {
+    if (i % 9 == 0) continue;
+    int32_t change = batch->documents[i] - batch->documents[i - 1];
+    assert_int_equal(change, batch->tokens[i - 1] == 256);
+    packed |= change;
+  }
+  assert_true(packed); /* 9 of 14 tokens always hold the separator that is the 7th */
+  att_training_free(training);
+  att_runtime_free(runtime);
+}
+
+/* ---- tokenizers ---- */
+
+static void a_given_tokenizer_is_replaced(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  char path[160];
+  snprintf(path, sizeof path, "%s/own.json", folder);
+  att_train_bpe_options options;
+  att_train_bpe_options_init(&options);
+  options.vocab_size = 270;
+  int64_t size;
+  const char *texts[] = {text};
+  assert_ok(att_tokenizer_train_bpe(&size, runtime, path, texts, 1, &options));
+  const char *more[3] = {place("tokenizer", "own.json"), NULL};
+  att_training *training = open_run(runtime, "own", more);
+  assert_int_equal(att_training_describe(training)->vocab, size);
+  att_tokenizer *tokenizer;
+  att_encoding *encoding;
+  assert_ok(att_tokenizer_open(&tokenizer, runtime, path, 0));
+  static char words[1 << 16];
+  FILE *file = fopen(text, "rb");
+  size_t n = fread(words, 1, sizeof words, file);
+  fclose(file);
+  assert_ok(att_encode(&encoding, tokenizer, words, n, &(att_encode_options){false, false}));
+  assert_tokens(&training->data, encoding->ids, encoding->n);
+  att_encoding_free(encoding);
+  att_tokenizer_free(tokenizer);
+  att_training_free(training);
+  att_runtime_free(runtime);
+}
+
+static void a_text_does_not_come_back_from_its_tokens(void **state) {
+  (void)state;
+  static const char *const kinds[] = {"tokenizer=characters", "tokenizer=bytes", "tokenizer=bpe"};
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  FILE *file = fopen(text, "rb");
+  static char want[1 << 16];
+  size_t n = fread(want, 1, sizeof want, file), bytes;
+  fclose(file);
+  for (int i = 0; i < 3; i++) {
+    char name[16], path[256];
+    snprintf(name, sizeof name, "back%d", i);
+    const char *more[3] = {kinds[i], "vocab=300"};
+    att_training *training = open_run(runtime, name, more);
+    att_tokenizer *tokenizer;
+    att_decoder *decoder;
+    const char *got;
+    snprintf(path, sizeof path, "%s/%s/tokenizer.json", folder, name);
+    assert_ok(att_tokenizer_open(&tokenizer, runtime, path, 0));
+    assert_ok(att_decoder_create(&decoder, tokenizer, NULL));
+    assert_ok(att_decoder_decode(&got, &bytes, decoder, training->data.tokens, training->data.n));
+    assert_int_equal(bytes, n);
+    assert_memory_equal(got, want, n);
+    att_decoder_free(decoder);
+    att_tokenizer_free(tokenizer);
+    att_training_free(training);
+  }
+  att_runtime_free(runtime);
+}
+
+/* ---- memory ---- */
+
+/* Bytes that a run holds whose tokens are there already. */
+static long long bytes_with(const char *run, const char *data) {
+  test_memory memory = {0};
+  att_runtime *runtime = test_runtime_of(NULL, 1, &memory);
+  long long before = atomic_load(&memory.live_bytes);
+  const char *more[3] = {data, "tokenizer=bytes", NULL};
+  att_training_free(open_run(runtime, run, more));
+  att_training *training = open_run(runtime, run, more);
+  long long bytes = atomic_load(&memory.live_bytes) - before;
+  att_training_free(training);
+  att_runtime_free(runtime);
+  assert_no_leak(&memory);
+  return bytes;
+}
+
+static void tokens_are_read_instead_of_mapped(void **state) {
+  (void)state;
+  write_words("long.txt", 20 * WORDS);
+  assert_int_equal(bytes_with("few", place("data", "text.txt")),
+                   bytes_with("all", place("data", "long.txt")));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_permutation_repeats),
+      cmocka_unit_test(a_batch_is_not_of_the_text),
+      cmocka_unit_test(an_epoch_reads_a_window_twice),
+      cmocka_unit_test(a_folder_is_read_in_another_order),
+      cmocka_unit_test(documents_run_into_each_other),
+      cmocka_unit_test(a_given_tokenizer_is_replaced),
+      cmocka_unit_test(a_text_does_not_come_back_from_its_tokens),
+      cmocka_unit_test(tokens_are_read_instead_of_mapped),
+  };
+  return cmocka_run_group_tests(tests, set_up, tear_down);
+}
