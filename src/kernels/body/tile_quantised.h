@@ -10,12 +10,30 @@
 #define V_QUANT_PANELS 1
 #endif
 
-V_INLINE vf body_quants(const unsigned char *q, int shift, const bool four) {
-  return four ? body_halves(vi_load_u8(q), shift) : v_from_int(vi_load_i8((const int8_t *)q));
-}
-
 V_INLINE void body_fetch_group(const unsigned char *b, int64_t ahead, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 64) body_product_fetch(b, ahead + at);
+}
+
+/* Features 16 * half … of a group of 32: R rows with P panels. `half` is a
+ * constant, so that shifts are. */
+V_INLINE void body_keys_half(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
+                             const unsigned char *b, const vf *scale, const int half, const int R,
+                             const int P, const bool four) {
+  const vf numbers = body_half_table(v_set1(1.0f));
+  b += (2 + (four ? 0 : 16 * half)) * VN;
+  for (int j = 0; j < 16; j++, b += VN) {
+    vf column[V_MOST_PANELS];
+    for (int p = 0; p < P; p++) {
+      const unsigned char *q = b + p * t->b_panel;
+      column[p] = four ? body_halves(numbers, vi_load_u8(q), 4 * half)
+                       : v_from_int(vi_load_i8((const int8_t *)q));
+      column[p] = v_mul(scale[p], column[p]);
+    }
+    for (int r = 0; r < R; r++) {
+      vf x = v_set1(a[r * t->a_row + 16 * half + j]);
+      for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
+    }
+  }
 }
 
 /* R rows with P panels of keys, group of 32 features after group. */
@@ -28,42 +46,63 @@ V_INLINE void body_keys_block(const att_tile *t, int64_t row, int64_t panel, con
   float *c = t->c + row * t->c_row + panel * VN;
   body_product_begin(acc, t, c, row, R, P, cols);
   for (int64_t k = 0; k < t->k; k += 32, b += group) {
-    vf scale[V_MOST_PANELS], column[V_MOST_PANELS];
+    vf scale[V_MOST_PANELS];
     for (int p = 0; p < P; p++) {
       scale[p] = body_key_scales(b + p * t->b_panel);
       body_fetch_group(b + p * t->b_panel, t->ahead, group);
     }
-    for (int j = 0; j < 32; j++) {
-      const unsigned char *q = b + (2 + (four ? j % 16 : j)) * VN;
-      for (int p = 0; p < P; p++)
-        column[p] = v_mul(scale[p], body_quants(q + p * t->b_panel, j / 16 * 4, four));
-      for (int r = 0; r < R; r++) {
-        vf x = v_set1(a[r * t->a_row + k + j]);
-        for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
-      }
-    }
+    body_keys_half(acc, t, a + k, b, scale, 0, R, P, four);
+    body_keys_half(acc, t, a + k, b, scale, 1, R, P, four);
   }
   body_product_end(acc, t, c, row, panel, R, P, cols);
+}
+
+/* Scales of 16 keys, block after block of 32 columns; keys past `n` give 0. Several
+ * panels at once are so little work a key that widening them one by one would show. */
+V_INLINE void body_value_scales(float scales[][VN], const att_tile *t, const unsigned char *b,
+                                int64_t n, const int blocks, int64_t bytes) {
+  for (int p = 0; p < blocks; p++) {
+    uint16_t halves[VN] = {0};
+    for (int64_t k = 0; k < n; k++) memcpy(&halves[k], b + k * t->b_k + p * bytes, 2);
+    v_store(scales[p], v_load_f16(halves));
+  }
+}
+
+/* A block's values from number 16 * half on: 16, or with `high` all 32. */
+V_INLINE void body_value_columns(vf *low, vf *high, const unsigned char *block, vf scale, int half,
+                                 const bool four) {
+  if (four) {
+    vf table = body_half_table(scale);
+    vi bytes = vi_load_u8(block + 2);
+    *low = body_halves(table, bytes, 4 * half);
+    if (high) *high = body_halves(table, bytes, 4);
+  } else {
+    const int8_t *q = (const int8_t *)block + 2 + half * VN;
+    *low = v_mul(scale, v_from_int(vi_load_i8(q)));
+    if (high) *high = v_mul(scale, v_from_int(vi_load_i8(q + VN)));
+  }
 }
 
 /* R rows of weights with P panels of values, key after key; P is even or 1. */
 V_INLINE void body_values_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                 const int P, const bool four) {
   vf acc[V_TILE_ROWS][V_MOST_PANELS];
+  float scales[(V_MOST_PANELS + 1) / 2][VN];
   const int64_t bytes = four ? 18 : 34, cols = t->cols - panel * VN;
   const unsigned char *b = (const unsigned char *)t->b + panel / 2 * bytes;
   const float *a = t->a + row * t->a_row;
   float *c = t->c + row * t->c_row + panel * VN;
   body_product_begin(acc, t, c, row, R, P, cols);
   for (int64_t k = 0; k < t->k; k++, b += t->b_k) {
-    vf scale = v_set1(0.0f), column[V_MOST_PANELS];
+    vf column[V_MOST_PANELS];
+    if (P > 1 && k % VN == 0)
+      body_value_scales(scales, t, b, t->k - k < VN ? t->k - k : VN, (P + 1) / 2, bytes);
     body_fetch_group(b, t->ahead, (P + 1) / 2 * bytes);
-    for (int p = 0; p < P; p++) {
-      const unsigned char *block = b + p / 2 * bytes;
-      int half = P == 1 ? (int)(panel % 2) : p % 2;
-      if (P == 1 || p % 2 == 0) scale = body_block_scale(block);
-      column[p] = v_mul(scale, body_quants(block + 2 + (four ? 0 : half * VN), half * 4, four));
-    }
+    if (P == 1)
+      body_value_columns(&column[0], NULL, b, body_block_scale(b), (int)(panel % 2), four);
+    for (int p = 0; p + 1 < P; p += 2)
+      body_value_columns(&column[p], &column[p + 1], b + p / 2 * bytes,
+                         v_set1(scales[p / 2][k % VN]), 0, four);
     for (int r = 0; r < R; r++) {
       vf x = v_set1(a[r * t->a_row + k]);
       for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);

@@ -19,9 +19,21 @@ static inline vi vi_load_u8(const uint8_t *p) {
 }
 #endif
 
-V_INLINE vf body_halves(vi bytes, int shift) {
-  return v_from_int(vi_sub(vi_and(vi_shr(bytes, shift), vi_set1(15)), vi_set1(8)));
+/* Products of a scale and the numbers that are half a byte, less 8: 16 of them, so
+ * one vector holds them all where a target can look lanes up. */
+#ifdef V_LOOKS_UP
+V_INLINE vf body_half_table(vf scale) {
+  return v_mul(scale, v_from_int(vi_sub(vi_iota(), vi_set1(8))));
 }
+V_INLINE vf body_halves(vf table, vi bytes, int shift) {
+  return v_lookup(table, vi_shr(bytes, shift));
+}
+#else
+V_INLINE vf body_half_table(vf scale) { return scale; }
+V_INLINE vf body_halves(vf table, vi bytes, int shift) {
+  return v_mul(table, v_from_int(vi_sub(vi_and(vi_shr(bytes, shift), vi_set1(15)), vi_set1(8))));
+}
+#endif
 
 V_INLINE vf body_key_scales(const unsigned char *group) {
   uint16_t halves[VN];
@@ -46,14 +58,15 @@ static void body_unpack_keys_q8(float *panels, const void *groups, int64_t n) {
 }
 
 static void body_unpack_keys_q4(float *panels, const void *groups, int64_t n) {
+  const vf numbers = body_half_table(v_set1(1.0f));
   for (int64_t g = 0; g < n; g++) {
     const unsigned char *group = (const unsigned char *)groups + g * 18 * VN;
     vf scale = body_key_scales(group);
     float *to = panels + g * 32 * VN;
     for (int j = 0; j < 16; j++) {
       vi bytes = vi_load_u8(group + (2 + j) * VN);
-      v_store(to + j * VN, v_mul(scale, body_halves(bytes, 0)));
-      v_store(to + (j + 16) * VN, v_mul(scale, body_halves(bytes, 4)));
+      v_store(to + j * VN, v_mul(scale, body_halves(numbers, bytes, 0)));
+      v_store(to + (j + 16) * VN, v_mul(scale, body_halves(numbers, bytes, 4)));
     }
   }
 }
@@ -77,9 +90,9 @@ static void body_unpack_values_q4(float *panels, int64_t panel, const void *bloc
   for (int64_t r = 0; r < n; r++)
     for (int64_t g = 0; g < groups; g++, block += 18) {
       float *to = panels + 2 * g * panel + r * VN;
-      vf scale = body_block_scale(block);
+      vf table = body_half_table(body_block_scale(block));
       vi bytes = vi_load_u8(block + 2);
-      v_store(to, v_mul(scale, body_halves(bytes, 0)));
-      v_store(to + panel, v_mul(scale, body_halves(bytes, 4)));
+      v_store(to, body_halves(table, bytes, 0));
+      v_store(to + panel, body_halves(table, bytes, 4));
     }
 }

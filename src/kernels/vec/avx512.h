@@ -73,6 +73,9 @@ static inline vi vi_load_i8(const int8_t *p) {
 static inline vi vi_load_u8(const uint8_t *p) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
+/* Lane i: lane index[i] mod 16 of a table. */
+#define V_LOOKS_UP 1
+static inline vf v_lookup(vf table, vi index) { return _mm512_permutexvar_ps(index, table); }
 static inline vi vi_add(vi a, vi b) { return _mm512_add_epi32(a, b); }
 static inline vi vi_sub(vi a, vi b) { return _mm512_sub_epi32(a, b); }
 static inline vi vi_and(vi a, vi b) { return _mm512_and_si512(a, b); }
