@@ -22,6 +22,9 @@ typedef struct att_open_options {
   /* Called while loading with 0 … 1; returning false cancels. May be NULL. */
   bool (*progress)(double done, void *payload);
   void *payload;
+  /* Matrices as f32 in memory, whatever the file holds. Without it f16, bf16 and q8_0
+   * stay as wide as they are stored; results are the same bits either way. */
+  bool f32_weights;
 } att_open_options;
 
 ATT_API void att_open_options_init(att_open_options *options);

@@ -1,5 +1,7 @@
 /* Reading: a file is one map, shared with the system's page cache, so that a
  * model of gigabytes opens at once and several programs hold it once. */
+#define _DEFAULT_SOURCE /* madvise */
+#define _DARWIN_C_SOURCE
 #include "base/file.h"
 
 #include <errno.h>
@@ -53,6 +55,15 @@ att_status att_file_map(att_file *out, const char *path) {
 void att_file_unmap(att_file *file) {
   if (file && file->mapped) munmap((void *)file->data, file->bytes);
   if (file) *file = (att_file){0};
+}
+
+/* Not posix_madvise, whose DONTNEED does nothing in glibc. */
+void att_file_forget(const att_file *file) {
+#ifdef MADV_DONTNEED
+  if (file->mapped) (void)madvise((void *)file->data, file->bytes, MADV_DONTNEED);
+#else
+  (void)file;
+#endif
 }
 
 bool att_path_is_folder(const char *path) {

@@ -23,6 +23,10 @@ typedef struct att_file {
 att_status att_file_map(att_file *out, const char *path);
 void att_file_unmap(att_file *file);
 
+/* Gives the memory of a map's pages back; what is read again comes from the disk or
+ * the system's cache. */
+void att_file_forget(const att_file *file);
+
 /* Hands out the bytes of a file in order, in pieces of 64 KiB but the last, without
  * ever having more of it in memory. NOT_FOUND, IO. */
 typedef void att_file_take(void *context, const unsigned char *bytes, size_t n);

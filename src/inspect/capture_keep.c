@@ -56,18 +56,15 @@ static void keep_result(const att_capture *capture, int64_t layer, const att_vie
   if (!o.count) return;
   for (int64_t h = 0; h < t->heads; h++) {
     int64_t column = (t->head + h) * d;
-    const float *from = (const float *)z->data + o.from * heads * d + column;
-    capture->runtime->kernels->tile_product(&(att_tile){.c = t->store + o.to * t->row + h * t->tail,
-                                                        .c_row = t->row,
-                                                        .a = from,
-                                                        .a_row = heads * d,
-                                                        .a_k = 1,
-                                                        .b = w->panels + column * ATT_PANEL,
-                                                        .b_panel = w->k * ATT_PANEL,
-                                                        .b_k = ATT_PANEL,
-                                                        .rows = o.count,
-                                                        .cols = t->tail,
-                                                        .k = d});
+    att_product(capture->runtime,
+                &(att_product_args){.x = (const float *)z->data + o.from * heads * d + column,
+                                    .x_stride = heads * d,
+                                    .m = o.count,
+                                    .w = w,
+                                    .k_first = column,
+                                    .k_count = d,
+                                    .y = t->store + o.to * t->row + h * t->tail,
+                                    .y_stride = t->row});
   }
 }
 

@@ -30,6 +30,11 @@ static att_status archive_create(att_archive **out, const att_runtime *runtime, 
   return ATT_OK;
 }
 
+void att_archive_forget(const att_archive *archive) {
+  att_file_forget(&archive->file);
+  for (int64_t i = 0; i < archive->n_shards; i++) att_archive_forget(archive->shards[i]);
+}
+
 void att_archive_close(att_archive *archive) {
   if (!archive) return;
   const att_runtime *runtime = archive->runtime;

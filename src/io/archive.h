@@ -49,6 +49,9 @@ att_status att_archive_open_shard(att_archive **out, const att_runtime *runtime,
 /* Makes room for n zeroed entries. */
 att_status att_archive_reserve(att_archive *archive, int64_t n);
 
+/* Gives the memory of the mapped pages back, of shards too. */
+void att_archive_forget(const att_archive *archive);
+
 /* The entry of that name, or NULL. */
 const att_archive_entry *att_archive_find(const att_archive *archive, const char *name);
 

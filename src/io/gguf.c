@@ -139,6 +139,8 @@ att_status att_gguf_open_memory(att_gguf **out, const att_runtime *runtime, cons
   return finish(out, g, read_content(g));
 }
 
+void att_gguf_forget(const att_gguf *gguf) { att_file_forget(&gguf->file); }
+
 void att_gguf_close(att_gguf *g) {
   if (!g) return;
   const att_runtime *r = g->runtime;

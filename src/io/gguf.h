@@ -70,6 +70,9 @@ att_status att_gguf_open_memory(att_gguf **out, const att_runtime *runtime, cons
                                 size_t n, const char *name);
 void att_gguf_close(att_gguf *gguf);
 
+/* Gives the memory of the mapped pages back. */
+void att_gguf_forget(const att_gguf *gguf);
+
 const char *att_gguf_name(const att_gguf *gguf);
 
 /* Keys and tensors in the order of the file. */

@@ -36,6 +36,10 @@ typedef struct att_checkpoint {
   /* Opens the tokenizer that belongs to it. */
   att_status (*open_tokenizer)(att_tokenizer **out, const struct att_checkpoint *checkpoint);
 
+  /* Gives the memory of the file's pages back; they are read again when needed. NULL:
+   * there is no file behind it. */
+  void (*forget)(const struct att_checkpoint *checkpoint);
+
   void (*close)(struct att_checkpoint *checkpoint);
   att_runtime *runtime;
   void *file; /* the format's own */

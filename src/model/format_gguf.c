@@ -212,6 +212,10 @@ static att_status open_tokenizer(att_tokenizer **out, const att_checkpoint *chec
   return att_gguf_tokenizer(out, checkpoint->runtime, ((gguf_model *)checkpoint->file)->file);
 }
 
+static void forget(const att_checkpoint *checkpoint) {
+  att_gguf_forget(((const gguf_model *)checkpoint->file)->file);
+}
+
 static void close_model(att_checkpoint *checkpoint) {
   gguf_model *model = checkpoint->file;
   att_gguf_close(model->file);
@@ -222,6 +226,7 @@ static att_status open_path(att_checkpoint *out, att_runtime *runtime, const cha
   att_checkpoint checkpoint = {.format = "gguf",
                                .find = find,
                                .open_tokenizer = open_tokenizer,
+                               .forget = forget,
                                .close = close_model,
                                .runtime = runtime};
   gguf_model *model;

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "attend/archive.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "io/archive.h"
 #include "model/arch.h"
 #include "model/layer_name.h"
 
@@ -233,6 +233,10 @@ static att_status open_tokenizer(att_tokenizer **out, const att_checkpoint *chec
   return att_tokenizer_open(out, checkpoint->runtime, model->path, checkpoint->config.vocab);
 }
 
+static void forget(const att_checkpoint *checkpoint) {
+  att_archive_forget(((const hf_model *)checkpoint->file)->archive);
+}
+
 static void close_model(att_checkpoint *checkpoint) {
   hf_model *model = checkpoint->file;
   if (!model) return;
@@ -266,6 +270,7 @@ att_status att_huggingface_open(att_checkpoint *out, att_runtime *runtime,
                                .find = find,
                                .lacks_one = lacks_one,
                                .open_tokenizer = open_tokenizer,
+                               .forget = forget,
                                .close = close_model,
                                .runtime = runtime};
   att_status status = open_all(&checkpoint, folder);

@@ -75,6 +75,10 @@ static att_status open_tokenizer(att_tokenizer **out, const att_checkpoint *chec
   return att_tokenizer_open(out, checkpoint->runtime, found, checkpoint->config.vocab);
 }
 
+static void forget(const att_checkpoint *checkpoint) {
+  att_file_forget(&((const llama2c_file *)checkpoint->file)->data.file);
+}
+
 static void close_file(att_checkpoint *checkpoint) {
   llama2c_file *file = checkpoint->file;
   att_llama2c_close(&file->data);
@@ -107,6 +111,7 @@ static att_status open_file(att_checkpoint *out, att_runtime *runtime, const cha
                                .family = "llama",
                                .find = find,
                                .open_tokenizer = open_tokenizer,
+                               .forget = forget,
                                .close = close_file,
                                .runtime = runtime};
   llama2c_file *file;

@@ -73,8 +73,7 @@ static att_status fill(att_model *model, const att_checkpoint *checkpoint,
   att_weights_summary summary;
   ATT_TRY(copy_name(&model->name, model->runtime, checkpoint->path));
   ATT_TRY(open_tokenizer(model, checkpoint, options));
-  ATT_TRY(att_weights_load(&model->weights, &summary, model->runtime, checkpoint, options->progress,
-                           options->payload));
+  ATT_TRY(att_weights_load(&model->weights, &summary, model->runtime, checkpoint, options));
   model->info = att_checkpoint_info(checkpoint, model->name, &summary);
   return ATT_OK;
 }

@@ -70,6 +70,7 @@ typedef struct loader {
   att_model_weights *weights;
   att_progress_fn *progress;
   void *payload;
+  bool widen;                    /* matrices as f32, whatever they are stored as */
   int64_t copied;                /* stored numbers, of summary.parameters */
   int64_t stored[ATT_DTYPE_END]; /* numbers of each type */
   att_weights_summary summary;
@@ -87,6 +88,12 @@ static int64_t pieces_of(const att_config *config, att_slot slot) {
   return att_slots[slot].kind == ATT_KIND_EXPERTS ? config->experts : 1;
 }
 
+/* The type that a matrix is packed in. */
+static att_dtype packed_dtype(const loader *load, const weight *w, const att_view *view) {
+  bool keeps = !load->widen && att_packed_keeps(view, w->columns);
+  return keeps ? view->dtype : ATT_F32;
+}
+
 /* First pass: everything there, of the right shape and type, and how much. */
 static att_status survey(const weight *w, void *context) {
   loader *load = context;
@@ -98,10 +105,11 @@ static att_status survey(const weight *w, void *context) {
   int64_t count = w->rows * w->columns;
   bool packed = att_slots[w->slot].kind >= ATT_KIND_MATRIX;
   int64_t pieces = pieces_of(&load->checkpoint->config, w->slot);
-  int64_t floats = packed ? pieces * att_packed_floats(w->rows / pieces, w->columns) : count;
   load->stored[view.dtype] += count;
   load->summary.parameters += count;
-  load->summary.bytes += floats * (int64_t)sizeof(float);
+  load->summary.bytes +=
+      packed ? pieces * att_packed_bytes(packed_dtype(load, w, &view), w->rows / pieces, w->columns)
+             : count * (int64_t)sizeof(float);
   if (load->stored[view.dtype] > load->stored[load->summary.dtype])
     load->summary.dtype = view.dtype;
   return ATT_OK;
@@ -127,32 +135,57 @@ static att_status copy_f32(float **out, const loader *load, const weight *w, con
   return status;
 }
 
-static att_status pack(att_packed *out, const loader *load, const weight *w, const att_view *view) {
-  bool direct = view->ndim == 2 && att_dtype_is_float(view->dtype) && view->dtype != ATT_F64;
-  if (direct) return att_packed_create(out, load->runtime, view);
+/* Panels that are packed between two times of giving the file's pages back. */
+static int64_t panels_at_once(int64_t columns) {
+  int64_t panels = (4 << 20) / (ATT_PANEL * (int64_t)sizeof(float) * columns);
+  return panels ? panels : 1;
+}
+
+/* rows [w->columns] of the view from `first` on, as wide as they are stored; the
+ * file leaves memory as fast as the panels enter it. */
+static att_status keep(att_packed *out, const loader *load, const weight *w, const att_view *view,
+                       int64_t first, int64_t rows) {
+  att_packed packed;
+  ATT_TRY(att_packed_allocate(&packed, load->runtime, view->dtype, rows, w->columns));
+  int64_t panels = (rows + ATT_PANEL - 1) / ATT_PANEL, step = panels_at_once(w->columns);
+  for (int64_t begin = 0; begin < panels; begin += step) {
+    int64_t end = begin + step < panels ? begin + step : panels;
+    att_packed_keep(&packed, load->runtime, view, first, begin, end);
+    if (load->checkpoint->forget) load->checkpoint->forget(load->checkpoint);
+  }
+  *out = packed;
+  return ATT_OK;
+}
+
+static att_status pack_f32(att_packed *out, const loader *load, const float *numbers, int64_t rows,
+                           int64_t columns) {
+  att_view view = att_view_of((void *)numbers, ATT_F32, 2, (int64_t[]){rows, columns});
+  return att_packed_create(out, load->runtime, &view);
+}
+
+/* A matrix, or the matrices of as many experts, one after the other. */
+static att_status pack(att_packed *out, int64_t pieces, const loader *load, const weight *w,
+                       const att_view *view) {
+  int64_t rows = w->rows / pieces;
+  att_status status = ATT_OK;
+  if (packed_dtype(load, w, view) == view->dtype && att_packed_keeps(view, w->columns)) {
+    for (int64_t i = 0; i < pieces && status == ATT_OK; i++)
+      status = keep(&out[i], load, w, view, i * rows, rows);
+    return status;
+  }
   float *copy;
   ATT_TRY(copy_f32(&copy, load, w, view));
-  att_view rows = att_view_of(copy, ATT_F32, 2, (int64_t[]){w->rows, w->columns});
-  att_status status = att_packed_create(out, load->runtime, &rows);
+  for (int64_t i = 0; i < pieces && status == ATT_OK; i++)
+    status = pack_f32(&out[i], load, copy + i * rows * w->columns, rows, w->columns);
   att_release(load->runtime, copy, w->rows * w->columns, sizeof *copy);
   return status;
 }
 
-/* A matrix of its own for each expert's rows. */
 static att_status pack_experts(att_packed **out, const loader *load, const weight *w,
                                const att_view *view) {
-  int64_t n = load->checkpoint->config.experts, rows = w->rows / n, count = w->rows * w->columns;
-  float *copy;
+  int64_t n = load->checkpoint->config.experts;
   ATT_TRY(att_alloc((void **)out, load->runtime, n, sizeof **out, "experts"));
-  ATT_TRY(copy_f32(&copy, load, w, view));
-  att_status status = ATT_OK;
-  for (int64_t e = 0; e < n && status == ATT_OK; e++) {
-    att_view one =
-        att_view_of(copy + e * rows * w->columns, ATT_F32, 2, (int64_t[]){rows, w->columns});
-    status = att_packed_create(&(*out)[e], load->runtime, &one);
-  }
-  att_release(load->runtime, copy, count, sizeof *copy);
-  return status;
+  return pack(*out, n, load, w, view);
 }
 
 /* Where a weight lives: a float pointer, an att_packed or a pointer to several. */
@@ -170,10 +203,11 @@ static att_status copy(const weight *w, void *context) {
   ATT_TRY(find(&view, load, w));
   void *target = place(load->weights, w);
   switch (att_slots[w->slot].kind) {
-  case ATT_KIND_MATRIX: ATT_TRY(pack(target, load, w, &view)); break;
+  case ATT_KIND_MATRIX: ATT_TRY(pack(target, 1, load, w, &view)); break;
   case ATT_KIND_EXPERTS: ATT_TRY(pack_experts(target, load, w, &view)); break;
   default: ATT_TRY(copy_f32(target, load, w, &view));
   }
+  if (load->checkpoint->forget) load->checkpoint->forget(load->checkpoint);
   load->copied += w->rows * w->columns;
   double done = (double)load->copied / (double)load->summary.parameters;
   if (load->progress && !load->progress(done, load->payload))
@@ -259,12 +293,13 @@ static att_status fill(const loader *load) {
 
 att_status att_weights_load(att_model_weights *out, att_weights_summary *summary,
                             const att_runtime *runtime, const att_checkpoint *checkpoint,
-                            att_progress_fn *progress, void *payload) {
+                            const att_open_options *options) {
   loader load = {.runtime = runtime,
                  .checkpoint = checkpoint,
                  .weights = out,
-                 .progress = progress,
-                 .payload = payload};
+                 .progress = options->progress,
+                 .payload = options->payload,
+                 .widen = options->f32_weights};
   *out = (att_model_weights){0};
   ATT_TRY(visit_all(&checkpoint->config, survey, &load));
   att_status status = fill(&load);

@@ -7,6 +7,7 @@
 #ifndef ATT_MODEL_WEIGHTS_H
 #define ATT_MODEL_WEIGHTS_H
 
+#include "attend/model.h"
 #include "model/config.h"
 #include "nn/cross_attention.h"
 #include "nn/distance.h"
@@ -95,13 +96,16 @@ typedef bool att_progress_fn(double done, void *payload);
 att_status att_weights_survey(att_weights_summary *out, const struct att_checkpoint *checkpoint);
 
 /* Takes all weights from a checkpoint: first finds every one and checks its
- * shape, then copies. The checkpoint is not needed afterwards. Parts of `out`
- * point to each other, so it stays where it is. */
+ * shape, then copies. Matrices keep the width they are stored in where the product
+ * can read it, unless the options want f32. The checkpoint is not needed afterwards.
+ * Parts of `out` point to each other, so it stays where it is. */
 att_status att_weights_load(att_model_weights *out, att_weights_summary *summary,
                             const att_runtime *runtime, const struct att_checkpoint *checkpoint,
-                            att_progress_fn *progress, void *payload);
+                            const att_open_options *options);
+
 /* Replaces one weight by values [rows, columns] in canonical layout, in the
- * memory it has. For training, which owns its model: between its steps only. */
+ * memory it has. For training, which owns its model, opened with f32_weights: between
+ * its steps only. */
 void att_weights_set(att_model_weights *weights, const att_config *config,
                      const att_runtime *runtime, att_slot slot, int64_t layer, const float *values);
 

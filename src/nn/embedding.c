@@ -9,6 +9,5 @@ void att_embedding_row(const att_embedding *embedding, int64_t index, float *y) 
     memcpy(y, embedding->table + index * width, (size_t)width * sizeof *y);
     return;
   }
-  const float *panel = embedding->packed->panels + index / ATT_PANEL * ATT_PANEL * width;
-  for (int64_t k = 0; k < width; k++) y[k] = panel[k * ATT_PANEL + index % ATT_PANEL];
+  att_packed_row(embedding->packed, index, y);
 }

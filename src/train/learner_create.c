@@ -138,6 +138,7 @@ static att_status create_model(att_learner *learner) {
   att_open_options options;
   att_open_options_init(&options);
   options.without_tokenizer = true;
+  options.f32_weights = true;
   att_live_weights live = {&learner->parameters, learner->values};
   att_checkpoint checkpoint =
       att_live_checkpoint(&live, learner->runtime, learner->family, "training");

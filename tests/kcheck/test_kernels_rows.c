@@ -193,9 +193,12 @@ static void quantised_products_differ_in_a_bit(void **state) {
       for (size_t at = 1; at < sizeof bytes; at += 2)
         if ((bytes[at] & 0x7c) == 0x7c) bytes[at] ^= 0x40;
       guarded a = guarded_floats(rows * k), scale = guarded_floats(rows);
+      guarded bias = guarded_floats(cols), residual = guarded_floats(rows * cols);
       guarded out[2] = {guarded_floats(rows * cols)};
       kcheck_fill(&a, &rng, false);
       kcheck_fill(&scale, &rng, false);
+      kcheck_fill(&bias, &rng, false);
+      kcheck_fill(&residual, &rng, false);
       kcheck_fill(&out[0], &rng, false);
       out[1] = guarded_copy(&out[0]);
       for (int side = 0; side < 2; side++) {
@@ -212,7 +215,10 @@ static void quantised_products_differ_in_a_bit(void **state) {
                          .cols = cols,
                          .k = k,
                          .accumulate = kind >= 2,
-                         .scale = kind >= 2 && round % 3 ? scale.data : NULL};
+                         .scale = kind >= 2 && round % 3 ? scale.data : NULL,
+                         .bias = round % 2 ? bias.data : NULL,
+                         .residual = round % 5 < 2 ? residual.data : NULL,
+                         .residual_row = cols};
         switch (kind) {
         case 0: table->tile_keys_q8(&tile); break;
         case 1: table->tile_keys_q4(&tile); break;
@@ -223,6 +229,7 @@ static void quantised_products_differ_in_a_bit(void **state) {
       kcheck_same(&all[i], "a quantised product", out[0], out[1], "kind %d, %d rows, %lld x %lld\n",
                   kind, rows, (long long)cols, (long long)k);
       guarded_free(&a), guarded_free(&scale), guarded_free(&out[0]), guarded_free(&out[1]);
+      guarded_free(&bias), guarded_free(&residual);
     }
   }
 }

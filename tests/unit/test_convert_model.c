@@ -84,6 +84,45 @@ static void assert_same_logits(world *w, const char *a_path, const char *b_path)
   att_model_close(b);
 }
 
+/* Matrices as wide as they are stored, and widened when they are opened. */
+static void width_in_memory_changes_a_bit(void **state) {
+  world *w = *state;
+  static const char *const dtypes[] = {"f32", "f16", "bf16", "q8_0"};
+  for (int i = 0; i < 8; i++) {
+    const char *path = in(w, i < 4 ? "width.gguf" : "width");
+    att_init_options init;
+    att_init_options_init(&init);
+    init.family = i % 2 ? "llama" : "gpt2";
+    init.width = 96;
+    init.heads = 3;
+    init.ffn_width = 160;
+    init.dtype = dtypes[i % 4];
+    if (i >= 4 && i % 4 == 3) continue; /* safetensors has no blocks */
+    assert_ok(att_init_model(w->runtime, path, &init));
+    att_open_options options;
+    att_open_options_init(&options);
+    options.f32_weights = true;
+    att_model *wide, *kept = test_open(w->runtime, path);
+    assert_ok(att_model_open(&wide, w->runtime, path, &options));
+    int64_t vocab = att_model_describe(kept)->vocab;
+    if (i % 4)
+      assert_true(2 * att_model_describe(kept)->weight_bytes <
+                  att_model_describe(wide)->weight_bytes * 6 / 5);
+    int32_t ids[40];
+    test_ids(ids, 40, vocab, 9);
+    float *x = test_logits(wide, ids, 40);
+    for (int64_t chunk = 1; chunk <= 40; chunk += 13) { /* in registers, by a strip */
+      att_session *session = test_session(kept, chunk, true);
+      assert_ok(att_session_eval(session, ids, 40));
+      assert_same_bits(att_session_logits(session).data, x, 40 * vocab);
+      att_session_free(session);
+    }
+    free(x);
+    att_model_close(wide);
+    att_model_close(kept);
+  }
+}
+
 static void assert_same_tokens(world *w, const char *a_path, const char *b_path) {
   static const char *const texts[] = {"Once upon a time", "", "  two\n\nlines ", "caf\xC3\xA9 12!",
                                       "<s> \xF0\x9F\x8D\x8E"};
@@ -354,6 +393,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
       TEST(a_model_changes_on_its_way_through_the_formats),
       TEST(a_small_checkpoint_changes_its_bits),
+      TEST(width_in_memory_changes_a_bit),
       TEST(types_are_rounded_otherwise_than_by_llama_cpp),
       TEST(what_a_format_cannot_say_is_left_out_in_silence),
       TEST(a_cancelled_conversion_leaves_files),

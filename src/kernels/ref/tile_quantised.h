@@ -28,6 +28,8 @@ static float ref_value(const att_tile *t, int64_t key, int64_t c, bool four) {
         for (int64_t k = 0; k < t->k; k++)                                                         \
           sum = v_fma(t->a[r * t->a_row + k],                                                      \
                       number(t, number##_KEY(k, n), number##_FEATURE(k, n), four), sum);           \
+        if (t->bias) sum = sum + t->bias[n];                                                       \
+        if (t->residual) sum = sum + t->residual[r * t->residual_row + n];                         \
         *c = sum;                                                                                  \
       }                                                                                            \
   }
