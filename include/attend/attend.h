@@ -17,6 +17,7 @@
 #include "attend/dtype.h"
 #include "attend/encoder.h"
 #include "attend/generate.h"
+#include "attend/gradients.h"
 #include "attend/layers.h"
 #include "attend/mask.h"
 #include "attend/matrix.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "inspect/match.h"
+#include "base/match.h"
 
 void att_capture_options_init(att_capture_options *options) {
   if (options) *options = (att_capture_options){.struct_size = sizeof *options};

@@ -1,25 +1,13 @@
 /* Selecting sites by names and patterns. */
 #include "inspect/selection.h"
 
-#include <string.h>
-
+#include "base/match.h"
 #include "base/status.h"
-#include "inspect/match.h"
-
-/* One comma-separated pattern of a selection; the text moves past it. */
-static bool next_pattern(const char **text, const char **pattern, size_t *bytes) {
-  while (**text == ',' || **text == ' ') (*text)++;
-  if (!**text) return false;
-  *pattern = *text;
-  *bytes = strcspn(*text, ", ");
-  *text += *bytes;
-  return true;
-}
 
 bool att_selection_has(const att_config *config, const char *select, const att_site_place *place) {
   const char *pattern;
   size_t bytes;
-  while (next_pattern(&select, &pattern, &bytes))
+  while (att_next_pattern(&select, &pattern, &bytes))
     if (att_site_answers(config, place, pattern, bytes)) return true;
   return false;
 }
@@ -48,7 +36,7 @@ att_status att_selection_check(const att_config *config, const char *select) {
   const char *pattern;
   size_t bytes;
   bool any = false;
-  while (next_pattern(&select, &pattern, &bytes)) {
+  while (att_next_pattern(&select, &pattern, &bytes)) {
     looking l = {.config = config, .nearest = {.text = pattern, .bytes = bytes}};
     att_site_each(config, look, &l);
     if (!l.found) return unknown(&l.nearest);

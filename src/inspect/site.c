@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inspect/match.h"
+#include "base/match.h"
 #include "model/layer_name.h"
 
 const att_site_info att_sites[] = {

@@ -1,13 +1,11 @@
 /* Steps of a learner: passes over the batch, the tree of their gradients, the
  * optimiser. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/float_mode.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
-#include "model/layer_name.h"
 #include "train/learner.h"
 
 /* ---- checks ---- */
@@ -50,7 +48,7 @@ static att_pass make_pass(att_learner *learner, const att_batch *batch, int64_t 
                     .training = training,
                     .cuts = learner->cuts,
                     .slices = n,
-                    .tap = learner->see ? &learner->tap : NULL};
+                    .tap = learner->taps};
 }
 
 static void sum_losses(att_learner *learner, const att_pass *pass, int64_t first) {
@@ -151,6 +149,7 @@ static att_status run(att_learner *learner, const att_batch *batch, bool trainin
     for (int64_t i = s; i < s + n; i++)
       if (!isfinite(learner->slice_loss[i])) return diverged(learner, &pass);
     if (!training) continue;
+    learner->pass_first = pass.first;
     empty[top] = pass.sequences == 0;
     if (!empty[top]) ATT_TRY(att_pass_backward(&learner->plan, &pass, learner->gradient[top]));
     top = merge(learner, top + 1, index, s + step >= o->slices, empty);
@@ -258,29 +257,4 @@ att_status att_learner_parameter(const char **name, att_view *value, att_view *g
   if (value) *value = att_parameter_view(p, learner->values);
   if (gradient) *gradient = att_parameter_view(p, learner->gradient[0]);
   return ATT_OK;
-}
-
-static void write_gradient_name(char *out, size_t bytes, att_site site, int64_t layer) {
-  static const char *const names[] = {
-#define ATT_SITE(name, value, text, shape, doc) text,
-#include "attend/sites.inc"
-#undef ATT_SITE
-  };
-  char name[ATT_PARAMETER_NAME];
-  (void)att_layer_name_write(name, sizeof name, names[site], layer);
-  snprintf(out, bytes, "%s_grad", name);
-}
-
-static void show(void *payload, att_site site, int64_t layer, const att_view *value) {
-  const att_learner *learner = payload;
-  char name[ATT_PARAMETER_NAME + 8];
-  write_gradient_name(name, sizeof name, site, layer);
-  learner->see(name, value, learner->see_payload);
-}
-
-void att_learner_observe(att_learner *learner, att_gradient_fn *see, void *payload) {
-  if (!learner) return;
-  learner->see = see;
-  learner->see_payload = payload;
-  learner->tap = (att_tap){.value = show, .payload = learner};
 }

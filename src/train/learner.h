@@ -27,7 +27,9 @@ struct att_learner {
 
   att_pass_plan plan;
   int64_t cuts[ATT_SLICES_MOST + 1];
-  att_tap tap;
+  int64_t pass_first; /* the first sequence of the pass that runs */
+  att_tap *taps;      /* who looks at the way back */
+  att_tap tap;        /* of att_learner_observe */
   att_gradient_fn *see;
   void *see_payload;
   int64_t bytes;
@@ -37,6 +39,17 @@ struct att_learner {
 
 /* The first parameter of `array` with a number that is not finite, or NULL. */
 const att_parameter *att_learner_find_bad(const att_learner *learner, const float *array);
+
+/* ---- looking ---- */
+
+enum { ATT_GRADIENT_NAME = ATT_PARAMETER_NAME + 8 };
+
+/* "blocks.0.attn.hook_q_grad" */
+void att_gradient_name(char out[ATT_GRADIENT_NAME], att_site site, int64_t layer);
+
+/* `tap`, which is the caller's, sees every way back until it is detached. */
+void att_learner_attach(att_learner *learner, att_tap *tap);
+void att_learner_detach(att_learner *learner, const att_tap *tap);
 
 /* ---- checkpoints ---- */
 

@@ -67,7 +67,7 @@ typedef struct att_pass {
   bool training;            /* dropout is on */
   const int64_t *cuts;      /* [slices + 1] rows at which slices begin */
   int64_t slices;
-  const att_tap *tap; /* sees gradients by site, or NULL */
+  const att_tap *tap; /* sees gradients by site, and the attention before its own; or NULL */
 } att_pass;
 
 /* plan->loss [rows] and, unless scale is 0, plan->logits = gradient of scale

@@ -98,6 +98,7 @@ static att_status heads(const back *b, int64_t l) {
     att_sdpa_args args;
     att_sdpa_grads grads;
     att_pass_attention(&args, p, b->pass, l, s);
+    ATT_TRY(att_tap_attention(b->pass->tap, ATT_SITE_PATTERN, l, &args));
     att_sdpa_grads_init(&grads);
     int64_t q = s * p->length * c->heads * c->head_dim;
     int64_t kv = s * p->length * c->kv_heads * c->head_dim;

@@ -1,5 +1,5 @@
-/* Globs and edit distance. */
-#include "inspect/match.h"
+/* Globs, lists of them, and edit distance. */
+#include "base/match.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +22,15 @@ bool att_glob(const char *pattern, size_t bytes, const char *name) {
   }
   while (pattern < end && *pattern == '*') pattern++;
   return pattern == end;
+}
+
+bool att_next_pattern(const char **list, const char **pattern, size_t *bytes) {
+  while (**list == ',' || **list == ' ') (*list)++;
+  if (!**list) return false;
+  *pattern = *list;
+  *bytes = strcspn(*list, ", ");
+  *list += *bytes;
+  return true;
 }
 
 int att_edit_distance(const char *a, size_t bytes, const char *b) {

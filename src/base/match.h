@@ -1,12 +1,15 @@
 /* Matching names: patterns, and what a misspelt one may have meant. */
-#ifndef ATT_INSPECT_MATCH_H
-#define ATT_INSPECT_MATCH_H
+#ifndef ATT_BASE_MATCH_H
+#define ATT_BASE_MATCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /* True if `name` matches the pattern [bytes]: * any run, ? any character. */
 bool att_glob(const char *pattern, size_t bytes, const char *name);
+
+/* One pattern of a list that commas separate; *list moves past it. False at its end. */
+bool att_next_pattern(const char **list, const char **pattern, size_t *bytes);
 
 /* Insertions, deletions and exchanges that make `a` [bytes] into `b`; texts
  * are cut at 127 characters. */
