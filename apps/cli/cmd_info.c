@@ -81,6 +81,9 @@ static void put_model(table *rows, const att_description *d, const att_model_inf
   table_head(rows, "");
   table_put(rows, INK_OFF, "%lld numbers, %.4g MB in memory%s", (long long)i->parameters,
             (double)i->weight_bytes / 1e6, i->tied_output ? ", output tied to the embedding" : "");
+  table_head(rows, "activations");
+  table_put(rows, INK_OFF, i->rounded ? "rounded to 8 bits for %lld of the numbers" : "f32",
+            (long long)i->rounded);
   row_int(rows, "layers", i->layers);
   table_head(rows, "heads");
   table_put(rows, INK_OFF, "%lld of width %lld, %lld key/value heads", (long long)i->heads,
@@ -160,6 +163,8 @@ static void json_model(json *j, const att_description *d, const att_model_info *
   json_string(j, "dtype", i->dtype);
   json_int(j, "parameters", i->parameters);
   json_int(j, "weight_bytes", i->weight_bytes);
+  json_string(j, "activations", !i->rounded ? "f32" : "8 bits");
+  json_int(j, "rounded_parameters", i->rounded);
   json_bool(j, "tied_output", i->tied_output);
   json_int(j, "layers", i->layers);
   json_int(j, "heads", i->heads);

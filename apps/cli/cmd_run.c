@@ -160,6 +160,8 @@ static int check_model(const cli *c) {
   if (info->kind == ATT_MODEL_ENCODER_DECODER && !single)
     return cli_fail(c, "%s has an encoder: --batch, --copies and --chat need a model without one",
                     info->name);
+  if (info->rounded)
+    cli_note(c, "%s: matrices of 4 and 6 bits meet activations rounded to 8 bits", info->name);
   return CLI_OK;
 }
 

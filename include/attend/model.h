@@ -23,7 +23,8 @@ typedef struct att_open_options {
   bool (*progress)(double done, void *payload);
   void *payload;
   /* Matrices as f32 in memory, whatever the file holds. Without it f16, bf16 and q8_0
-   * stay as wide as they are stored; results are the same bits either way. */
+   * stay as wide as they are stored, with the same bits; q4_0, q4_K and q6_K too, and
+   * their products round the other side to 8 bits (att_model_info.rounded). */
   bool f32_weights;
 } att_open_options;
 
@@ -57,6 +58,7 @@ typedef struct att_model_info {
   int64_t layers, width, heads, kv_heads, head_dim, ffn_width, vocab, context;
   int64_t parameters;   /* stored numbers, tied ones once */
   int64_t weight_bytes; /* that they take in memory */
+  int64_t rounded;      /* of the parameters, those that meet numbers rounded to 8 bits */
   bool tied_output;
   att_model_kind kind;
   bool norms_after_sums;  /* x = norm(x + part(x)), not x + part(norm(x)) */

@@ -37,6 +37,34 @@ typedef struct att_tile {
   int64_t residual_row;
 } att_tile;
 
+/* C [rows, cols] of weights in blocks and activations in 8 bits: for block after block
+ * of 32 steps  c = fma(step * d, sum of (q - zero) a, c), twice where each 16 have a
+ * step; then, of q4_K, fma(-(least * d), sum of a, c). The sums are exact integers. How
+ * blocks of 16 columns lie is in ref/tile_blocks.h. */
+typedef struct att_tile_blocks {
+  float *c;
+  int64_t c_row;
+  const int8_t *a; /* [rows][32 * blocks], rows a_row apart */
+  int64_t a_row;
+  const float *scales; /* d [rows][blocks], rows scale_row apart */
+  const int32_t *sums; /* [rows][blocks][2]: of each 16 of a, in the same rows */
+  int64_t scale_row;
+  const void *b;
+  int64_t b_panel; /* bytes from panel to panel */
+  int64_t rows, cols;
+  int64_t first, blocks; /* blocks of a panel that are used */
+  bool accumulate;
+  const float *bias;     /* [cols] or NULL */
+  const float *residual; /* [rows, cols] or NULL; may be c */
+  int64_t residual_row;
+} att_tile_blocks;
+
+/* Bytes of 16 columns: of 32 steps of q4_0, of 256 of the others. Scales and minima of
+ * q4_K are bytes here, so it is 148/144 of what a file takes. */
+#define ATT_BLOCKS_Q4_0_BYTES (18 * ATT_LANES)
+#define ATT_BLOCKS_Q4_K_BYTES (148 * ATT_LANES)
+#define ATT_BLOCKS_Q6_K_BYTES (210 * ATT_LANES)
+
 /* Source rows [n, k] with element strides; panels [ceil(n/16), k, 16]; lanes of
  * missing rows become +0. `panel_stride` is the distance between panels (at
  * least 16 k). */

@@ -40,6 +40,7 @@ att_model_info att_checkpoint_info(const att_checkpoint *checkpoint, const char 
                           .context = c->context,
                           .parameters = summary->parameters,
                           .weight_bytes = summary->bytes,
+                          .rounded = summary->rounded,
                           .tied_output = c->tied_output,
                           .kind = c->encoder_layers  ? ATT_MODEL_ENCODER_DECODER
                                   : c->bidirectional ? ATT_MODEL_ENCODER

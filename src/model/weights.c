@@ -107,6 +107,7 @@ static att_status survey(const weight *w, void *context) {
   int64_t pieces = pieces_of(&load->checkpoint->config, w->slot);
   load->stored[view.dtype] += count;
   load->summary.parameters += count;
+  if (packed && att_packed_rounds(packed_dtype(load, w, &view))) load->summary.rounded += count;
   load->summary.bytes +=
       packed ? pieces * att_packed_bytes(packed_dtype(load, w, &view), w->rows / pieces, w->columns)
              : count * (int64_t)sizeof(float);

@@ -86,6 +86,7 @@ struct att_checkpoint;
 typedef struct att_weights_summary {
   int64_t parameters; /* stored numbers */
   int64_t bytes;      /* in memory */
+  int64_t rounded;    /* numbers whose products round x to 8 bits */
   att_dtype dtype;    /* of most stored numbers */
 } att_weights_summary;
 

@@ -57,7 +57,7 @@ static void q5_1(float *y, const unsigned char *block) {
 
 /* Scale and minimum of part j (0 … 7): 6 bits each, of the last four the upper two
  * are kept above those of the first four. */
-static void scale_and_minimum(int *scale, int *minimum, const unsigned char *s, int j) {
+void att_q4_K_scale(int *scale, int *minimum, const unsigned char *s, int j) {
   if (j < 4) {
     *scale = s[j] & 63;
     *minimum = s[j + 4] & 63;
@@ -73,7 +73,7 @@ static void parts_of_32(float *y, const unsigned char *block, const unsigned cha
   float d = half_at(block), dmin = half_at(block + 2);
   for (int j = 0; j < 8; j++, y += 32) {
     int scale, minimum;
-    scale_and_minimum(&scale, &minimum, block + 4, j);
+    att_q4_K_scale(&scale, &minimum, block + 4, j);
     float step = d * (float)scale, least = dmin * (float)minimum;
     for (int l = 0; l < 32; l++) {
       int low = j % 2 ? q[l] >> 4 : q[l] & 15;

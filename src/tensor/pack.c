@@ -7,17 +7,20 @@
 #include "base/dtype.h"
 #include "base/threads.h"
 #include "kernels/kernels.h"
+#include "tensor/pack_blocks.h"
 #include "tensor/product.h"
-#include "tensor/quantize.h"
 
-enum { SCALES = 2 * ATT_PANEL }; /* bytes of them in front of a group of 32 steps */
+/* So many steps at once are taken of a chain whose sum waits for nothing (product.c). */
+#define MOST_BLOCK_STEPS 32768
 
 static int64_t panels_of(int64_t n) { return (n + ATT_PANEL - 1) / ATT_PANEL; }
 
 int64_t att_packed_bytes(att_dtype dtype, int64_t n, int64_t k) {
   int64_t row, all, block = att_dtype_block(dtype);
+  int64_t bytes = att_dtype_is_quantised(dtype) ? att_panel_block_bytes(dtype)
+                                                : ATT_PANEL * att_dtype_bytes(dtype);
   if (n < 0 || k < 0 || k % block || n > INT64_MAX - ATT_PANEL) return -1;
-  if (!att_mul_checked(&row, panels_of(n), ATT_PANEL * att_dtype_bytes(dtype))) return -1;
+  if (!att_mul_checked(&row, panels_of(n), bytes)) return -1;
   return att_mul_checked(&all, row, k / block) ? all : -1;
 }
 
@@ -27,8 +30,12 @@ int64_t att_packed_floats(int64_t n, int64_t k) {
 }
 
 att_dtype att_packed_dtype(att_dtype dtype) {
-  bool kept = dtype == ATT_F16 || dtype == ATT_BF16 || dtype == ATT_Q8_0;
+  bool kept = dtype == ATT_F16 || dtype == ATT_BF16 || att_panel_block_bytes(dtype);
   return kept ? dtype : ATT_F32;
+}
+
+bool att_packed_rounds(att_dtype dtype) {
+  return dtype == ATT_Q4_0 || dtype == ATT_Q4_K || dtype == ATT_Q6_K;
 }
 
 att_status att_packed_allocate(att_packed *out, const att_runtime *runtime, att_dtype dtype,
@@ -124,6 +131,7 @@ typedef struct keep_job {
 bool att_packed_keeps(const att_view *w, int64_t k) {
   int last = w->ndim - 1;
   if (last < 1 || w->shape[last] != k || w->dtype != att_packed_dtype(w->dtype)) return false;
+  if (att_packed_rounds(w->dtype) && k > MOST_BLOCK_STEPS) return false;
   return !att_dtype_is_quantised(w->dtype) || w->stride[last] == 1;
 }
 
@@ -159,15 +167,6 @@ static void keep_16(uint16_t *to, const unsigned char *const *rows, int n, int64
     for (int lane = 0; lane < n; lane++) to[lane] = ((const uint16_t *)rows[lane])[j * stride];
 }
 
-static void keep_q8_0(unsigned char *to, const unsigned char *const *rows, int n, int64_t k) {
-  for (int64_t g = 0; g < k / ATT_BLOCK_32; g++, to += ATT_PANEL * ATT_Q8_0_BYTES)
-    for (int lane = 0; lane < n; lane++) {
-      const unsigned char *block = rows[lane] + g * ATT_Q8_0_BYTES;
-      memcpy(to + 2 * lane, block, 2);
-      for (int j = 0; j < ATT_BLOCK_32; j++) to[SCALES + j * ATT_PANEL + lane] = block[2 + j];
-    }
-}
-
 static void keep_panel(const keep_job *job, int64_t panel) {
   const att_packed *p = job->packed;
   const att_view *w = job->w;
@@ -178,8 +177,8 @@ static void keep_panel(const keep_job *job, int64_t panel) {
   for (; n < ATT_PANEL && panel * ATT_PANEL + n < p->n; n++)
     rows[n] = row_at(w, job->first + panel * ATT_PANEL + n);
   if (n < ATT_PANEL) memset(to, 0, (size_t)bytes);
-  if (p->dtype == ATT_Q8_0)
-    keep_q8_0(to, rows, n, p->k);
+  if (att_dtype_is_quantised(p->dtype))
+    for (int lane = 0; lane < n; lane++) att_panel_put_blocks(to, lane, p->dtype, rows[lane], p->k);
   else if (p->dtype == ATT_F32)
     keep_f32(job->kernels, (float *)to, rows, n, p->k, stride);
   else
@@ -204,18 +203,14 @@ void att_packed_row(const att_packed *packed, int64_t index, float *y) {
   int64_t k = packed->k, lane = index % ATT_PANEL;
   const unsigned char *panel = (const unsigned char *)packed->panels +
                                index / ATT_PANEL * att_packed_bytes(packed->dtype, ATT_PANEL, k);
-  for (int64_t j = 0; j < k; j++) {
-    const unsigned char *group = panel + j / ATT_BLOCK_32 * ATT_PANEL * ATT_Q8_0_BYTES;
-    uint16_t half;
-    switch (packed->dtype) {
-    case ATT_F16: y[j] = att_f16_to_f32(((const uint16_t *)panel)[j * ATT_PANEL + lane]); break;
-    case ATT_BF16: y[j] = att_bf16_to_f32(((const uint16_t *)panel)[j * ATT_PANEL + lane]); break;
-    case ATT_Q8_0:
-      memcpy(&half, group + 2 * lane, sizeof half);
-      y[j] =
-          att_f16_to_f32(half) * (float)(int8_t)group[SCALES + j % ATT_BLOCK_32 * ATT_PANEL + lane];
-      break;
+  if (att_dtype_is_quantised(packed->dtype)) {
+    att_panel_row(y, panel, (int)lane, packed->dtype, k);
+    return;
+  }
+  const uint16_t *halves = (const uint16_t *)panel + lane;
+  for (int64_t j = 0; j < k; j++) switch (packed->dtype) {
+    case ATT_F16: y[j] = att_f16_to_f32(halves[j * ATT_PANEL]); break;
+    case ATT_BF16: y[j] = att_bf16_to_f32(halves[j * ATT_PANEL]); break;
     default: y[j] = ((const float *)panel)[j * ATT_PANEL + lane];
     }
-  }
 }

@@ -136,13 +136,83 @@ static void by_strip(const product_job *job, product_part p) {
   }
 }
 
+/* ---- with x rounded to 8 bits ---- */
+
+/* Rows k_first … k_end of x, rounded, on the stack of a worker: as many as there is
+ * room for, and one of the longest that is packed so. */
+#define ROOM 49152
+#define MOST_ROWS 32
+
+static void by_blocks(const product_job *job, product_part p) {
+  int8_t q[ROOM];
+  float scales[ROOM / ATT_BLOCK_32];
+  int32_t sums[ROOM / ATT_BLOCK_32 * 2];
+  const att_kernels *kernels = job->kernels;
+  const att_product_args *a = job->args;
+  int64_t n = job->k_end - job->k_first, blocks = n / ATT_BLOCK_32, end = p.m_end;
+  int64_t rows = n ? least(ROOM / n, MOST_ROWS) : MOST_ROWS;
+  for (p.k = job->k_first, p.k_end = job->k_end; p.m < end; p.m = p.m_end) {
+    p.m_end = least(p.m + rows, end);
+    for (int64_t m = p.m; m < p.m_end; m++) {
+      int64_t at = (m - p.m) * blocks;
+      kernels->narrow_blocks(q + at * ATT_BLOCK_32, scales + at, sums + 2 * at,
+                             a->x + m * a->x_stride, n);
+    }
+    att_tile ends = tile_of(job, &p);
+    att_tile_blocks tile = {.c = ends.c,
+                            .c_row = ends.c_row,
+                            .a = q,
+                            .a_row = n,
+                            .scales = scales,
+                            .sums = sums,
+                            .scale_row = blocks,
+                            .b = panel_at(job, p.n),
+                            .b_panel = job->panel_bytes,
+                            .rows = ends.rows,
+                            .cols = ends.cols,
+                            .first = job->k_first / ATT_BLOCK_32,
+                            .blocks = blocks,
+                            .bias = ends.bias,
+                            .residual = ends.residual,
+                            .residual_row = ends.residual_row};
+    switch (a->w->dtype) {
+    case ATT_Q4_0: kernels->tile_blocks_q4_0(&tile); break;
+    case ATT_Q4_K: kernels->tile_blocks_q4_k(&tile); break;
+    default: kernels->tile_blocks_q6_k(&tile);
+    }
+  }
+}
+
+/* Steps that are no whole blocks, of a head of an odd size: column by column, x as it
+ * is. Only captures ask for that. */
+static void by_columns(const product_job *job, product_part p) {
+  _Alignas(64) float row[ROOM];
+  int64_t end = p.n_end;
+  p.k = job->k_first, p.k_end = job->k_end;
+  for (; p.n < end; p.n = p.n_end) {
+    p.n_end = p.n + 1;
+    att_packed_row(job->args->w, p.n, row);
+    att_tile tile = tile_of(job, &p);
+    tile.b = row + p.k;
+    tile.b_k = 1;
+    job->kernels->tile_product(&tile);
+  }
+}
+
 /* ---- pieces ---- */
 
-static bool needs_strip(const product_job *job, int64_t rows) {
+static bool whole_blocks(const product_job *job) {
+  return job->k_first % ATT_BLOCK_32 == 0 && job->k_end % ATT_BLOCK_32 == 0;
+}
+
+typedef void run_part(const product_job *job, product_part p);
+
+static run_part *way_of(const product_job *job, int64_t rows) {
   const att_packed *w = job->args->w;
-  if (w->dtype == ATT_F32 || job->k_end == job->k_first) return false;
-  bool whole = job->k_first % att_dtype_block(w->dtype) == 0 && job->k_end == w->k;
-  return (rows > ROWS_IN_REGISTERS && !in_place(job)) || !whole;
+  if (att_packed_rounds(w->dtype)) return whole_blocks(job) ? by_blocks : by_columns;
+  if (w->dtype == ATT_F32 || job->k_end == job->k_first) return straight;
+  bool all = w->dtype != ATT_Q8_0 || whole_blocks(job);
+  return all && (rows <= ROWS_IN_REGISTERS || in_place(job)) ? straight : by_strip;
 }
 
 static void product_some(void *context, int64_t begin, int64_t end, int worker) {
@@ -153,7 +223,7 @@ static void product_some(void *context, int64_t begin, int64_t end, int worker) 
                       .n = piece / job->m_pieces * job->n_block};
     p.m_end = least(p.m + job->m_block, job->args->m);
     p.n_end = least(p.n + job->n_block, job->args->w->n);
-    (needs_strip(job, p.m_end - p.m) ? by_strip : straight)(job, p);
+    way_of(job, p.m_end - p.m)(job, p);
   }
 }
 

@@ -8,9 +8,15 @@
  * keeps numbers as wide as they were stored: f16 and bf16 are widened, blocks of
  * q8_0 multiplied out, in the kernel, which is exact, so the width never shows in
  * the bits, only in the memory that passes by. q8_0 keeps for every 32 steps of k
- * first 16 scales (f16), then 32 x 16 int8: as large as the file. */
+ * first 16 scales (f16), then 32 x 16 int8: as large as the file.
+ *
+ * q4_0, q4_K and q6_K meet x rounded to 8 bits, in blocks of 32 of its own scale: sums
+ * inside a block are exact integers, and a chain goes from block to block
+ * (docs/math/canonical_order.md). How rows are cut cannot show here either. */
 #ifndef ATT_TENSOR_PRODUCT_H
 #define ATT_TENSOR_PRODUCT_H
+
+#include <stdbool.h>
 
 #include "attend/view.h"
 #include "base/runtime.h"
@@ -19,7 +25,7 @@
 
 typedef struct att_packed {
   void *panels;    /* ceil(n/16) of them, 64-byte aligned */
-  att_dtype dtype; /* f32, f16, bf16 or q8_0 */
+  att_dtype dtype; /* f32, f16, bf16, q8_0, q4_0, q4_K or q6_K */
   int64_t n, k;
 } att_packed;
 
@@ -32,6 +38,9 @@ int64_t att_packed_bytes(att_dtype dtype, int64_t n, int64_t k);
 /* The type that numbers stored as `dtype` are packed in: the same where there
  * are kernels for it, else f32. */
 att_dtype att_packed_dtype(att_dtype dtype);
+
+/* True for a type whose products round x to 8 bits. */
+bool att_packed_rounds(att_dtype dtype);
 
 /* Memory for panels of a type, not filled. TOO_LARGE, OUT_OF_MEMORY. */
 att_status att_packed_allocate(att_packed *out, const att_runtime *runtime, att_dtype dtype,

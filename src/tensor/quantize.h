@@ -31,6 +31,9 @@ void att_q8_0_from_f32(void *blocks, const float *x, int64_t n);
  * to a whole number of at most 15. */
 void att_q4_0_from_f32(void *blocks, const float *x, int64_t n);
 
+/* Scale and minimum of part j (0 … 7) of a q4_K or q5_K block, from its 12 bytes. */
+void att_q4_K_scale(int *scale, int *minimum, const unsigned char *s, int j);
+
 /* n numbers (whole blocks) of a quantised type. */
 void att_blocks_to_f32(float *out, att_dtype dtype, const void *blocks, int64_t n);
 

@@ -140,6 +140,111 @@ static void stored_width_changes_a_bit(void **state) {
   assert_no_leak(&w.memory);
 }
 
+/* ---- types that round x to 8 bits ---- */
+
+static const att_dtype rounding[] = {ATT_Q4_0, ATT_Q4_K, ATT_Q6_K};
+
+/* Any bytes but for the scales; w.wide by the formulas of quantize.h. */
+static att_view make_blocks(att_dtype dtype, int64_t n, int64_t k) {
+  att_rng rng;
+  att_rng_init(&rng, 23, (uint64_t)dtype);
+  int64_t bytes = att_dtype_bytes(dtype), blocks = n * k / att_dtype_block(dtype);
+  for (int64_t i = 0; i < blocks * bytes; i++)
+    w.stored[i] = (unsigned char)att_rng_below(&rng, 256);
+  for (int64_t i = 0; i < blocks; i++) {
+    unsigned char *block = w.stored + i * bytes;
+    uint16_t d = att_f32_to_f16(att_rng_uniform(&rng) - 0.3f), m = att_f32_to_f16(0.01f);
+    memcpy(block + (dtype == ATT_Q6_K ? 208 : 0), &d, sizeof d);
+    if (dtype == ATT_Q4_K) memcpy(block + 2, &m, sizeof m);
+  }
+  att_blocks_to_f32(w.wide, dtype, w.stored, n * k);
+  return att_view_of(w.stored, dtype, 2, (int64_t[]){n, k});
+}
+
+/* x in blocks of 32, each rounded to 255 steps of its largest number. */
+static double rounded(const float *x, int64_t k) {
+  const float *block = x + k / 32 * 32;
+  double most = 0;
+  for (int j = 0; j < 32; j++) most = fmax(most, fabs((double)block[j]));
+  double d = most / 127;
+  return d > 0 ? d * floor(fabs((double)x[k]) / d + 0.5) * (x[k] < 0 ? -1 : 1) : 0;
+}
+
+/* Against sums in double of rounded x times the numbers of the blocks. The 8-bit
+ * rounding itself is 1/254 of x: a wrong number, scale or order of lanes is far off. */
+static void eight_bits_give_another_product(void **state) {
+  (void)state;
+  enum { N = 37, K = 512, M = 5 };
+  att_runtime *runtime = runtime_of(NULL, 2);
+  draw(w.x, M * K, 3);
+  for (int i = 0; i < 3; i++) {
+    att_view view = make_blocks(rounding[i], N, K);
+    att_packed packed;
+    pack_as_stored(&packed, runtime, &view);
+    att_product(runtime,
+                &(att_product_args){
+                    .x = w.x, .x_stride = K, .m = M, .w = &packed, .y = w.y, .y_stride = N});
+    for (int m = 0; m < M; m++)
+      for (int n = 0; n < N; n++) {
+        double sum = 0, size = 0;
+        for (int k = 0; k < K; k++) {
+          double term = rounded(w.x + m * K, k) * (double)w.wide[n * K + k];
+          sum += term, size += fabs(term);
+        }
+        assert_true(fabs(sum - (double)w.y[m * N + n]) < 2e-6 * size);
+      }
+    for (int64_t n = 0; n < N; n++) {
+      att_packed_row(&packed, n, w.y);
+      assert_memory_equal(w.y, w.wide + n * K, K * sizeof *w.y);
+    }
+    att_packed_release(&packed, runtime);
+  }
+  att_runtime_free(runtime);
+}
+
+/* All rows at once on three threads, and one by one by the definition. */
+static void eight_bits_depend_on_the_batch(void **state) {
+  (void)state;
+  enum { N = 70, K = 512, M = 40 };
+  att_runtime *many = runtime_of(NULL, 3), *plain = runtime_of("plain", 1);
+  bool same_class = !strcmp(att_runtime_class(many), att_runtime_class(plain));
+  draw(w.x, M * K, 4);
+  for (int i = 0; i < 3; i++) {
+    att_view view = make_blocks(rounding[i], N, K);
+    att_packed packed;
+    pack_as_stored(&packed, many, &view);
+    att_product_args args = {
+        .x = w.x, .x_stride = K, .m = M, .w = &packed, .bias = w.bias, .y = w.y, .y_stride = N};
+    att_product(many, &args);
+    for (int64_t m = 0; m < M; m++) {
+      args.x = w.x + m * K, args.y = w.z + m * N, args.m = 1;
+      att_product(same_class ? plain : many, &args);
+    }
+    assert_memory_equal(w.y, w.z, M * N * sizeof *w.y);
+    args = (att_product_args){.x = w.x, /* a head of 64 of W_O, and one of 20 */
+                              .x_stride = K,
+                              .m = 2,
+                              .w = &packed,
+                              .k_first = 64,
+                              .k_count = i ? 64 : 20,
+                              .y = w.y,
+                              .y_stride = N};
+    att_product(many, &args);
+    for (int n = 0; n < N; n++) {
+      double sum = 0, size = 0;
+      for (int k = 0; k < (i ? 64 : 20); k++) {
+        sum += (double)w.x[k] * (double)w.wide[n * K + 64 + k];
+        size += fabs((double)w.x[k] * (double)w.wide[n * K + 64 + k]);
+      }
+      assert_true(fabs(sum - (double)w.y[n]) < 0.02 * size);
+    }
+    att_packed_release(&packed, many);
+  }
+  att_runtime_free(plain);
+  att_runtime_free(many);
+  assert_no_leak(&w.memory);
+}
+
 static void rows_come_back_changed(void **state) {
   (void)state;
   att_runtime *runtime = runtime_of(NULL, 2);
@@ -209,6 +314,8 @@ static void sizes_overflow(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(stored_width_changes_a_bit),
+      cmocka_unit_test(eight_bits_give_another_product),
+      cmocka_unit_test(eight_bits_depend_on_the_batch),
       cmocka_unit_test(rows_come_back_changed),
       cmocka_unit_test(other_strides_pack_other_rows),
       cmocka_unit_test(new_numbers_overrun_narrow_panels),

@@ -31,6 +31,8 @@
 
 #include "kernels/body/tile_quantised.h"
 
+#include "kernels/body/tile_blocks.h"
+
 #include "kernels/body/backward_tile.h"
 
 #endif

@@ -31,6 +31,7 @@
 #include "kernels/ref/tile_product.h"
 #include "kernels/ref/unpack.h"
 
+#include "kernels/ref/tile_blocks.h"
 #include "kernels/ref/tile_quantised.h"
 
 #endif

@@ -254,6 +254,26 @@ static inline void v_transpose16(vf r[VN]) {
 
 static inline float v_first(vf x) { return _mm256_cvtss_f32(x.a); }
 
+/* Products of bytes, unsigned times signed. Eight of them with weights of 4 bits add up
+ * to 30480 in 16 bits; wider ones go to 32 bits at once. */
+#define V_DOT 1
+typedef vi vd;
+static inline vd vd_zero(void) { return V2(vd, _mm256_setzero_si256(), _mm256_setzero_si256()); }
+static inline __m256i vd_pairs(__m256i sum, __m256i weights, __m256i four, const bool wide) {
+  __m256i pairs = _mm256_maddubs_epi16(weights, four);
+  if (!wide) return _mm256_add_epi16(sum, pairs);
+  return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+}
+static inline vd vd_add(vd sum, vi weights, int32_t four, const bool wide) {
+  __m256i all = _mm256_set1_epi32(four);
+  return V2(vd, vd_pairs(sum.a, weights.a, all, wide), vd_pairs(sum.b, weights.b, all, wide));
+}
+static inline vf vd_float(vd sum, const bool wide) {
+  __m256i one = _mm256_set1_epi16(1);
+  return V2(vf, _mm256_cvtepi32_ps(wide ? sum.a : _mm256_madd_epi16(sum.a, one)),
+            _mm256_cvtepi32_ps(wide ? sum.b : _mm256_madd_epi16(sum.b, one)));
+}
+
 static inline float v_max16(vf x) {
   __m256 b = _mm256_max_ps(x.a, x.b);
   __m128 c = _mm_max_ps(_mm256_castps256_ps128(b), _mm256_extractf128_ps(b, 1));

@@ -147,6 +147,20 @@ static inline void v_transpose16(vf r[VN]) {
   }
 }
 
+/* Products of bytes, unsigned times signed. Eight of them with weights of 4 bits add up
+ * to 30480 in 16 bits; wider ones go to 32 bits at once. */
+#define V_DOT 1
+typedef __m512i vd;
+static inline vd vd_zero(void) { return _mm512_setzero_si512(); }
+static inline vd vd_add(vd sum, vi weights, int32_t four, const bool wide) {
+  __m512i pairs = _mm512_maddubs_epi16(weights, _mm512_set1_epi32(four));
+  if (!wide) return _mm512_add_epi16(sum, pairs);
+  return _mm512_add_epi32(sum, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
+static inline vf vd_float(vd sum, const bool wide) {
+  return _mm512_cvtepi32_ps(wide ? sum : _mm512_madd_epi16(sum, _mm512_set1_epi16(1)));
+}
+
 static inline float v_first(vf a) { return _mm512_cvtss_f32(a); }
 
 static inline float v_max16(vf a) {
