@@ -213,12 +213,29 @@ static void cap_some(void *context, int64_t begin, int64_t end, int worker) {
   for (int64_t i = begin; i < end; i++) job->x[i] *= job->cap;
 }
 
-void att_output_forward(const att_model *model, const float *normed, int64_t rows, float *logits) {
-  att_linear_forward(model->runtime, &model->weights.output, normed, rows, logits);
+/* What some families do to logits [n]. */
+static void finish_logits(const att_model *model, float *logits, int64_t n) {
   float scale = (float)model->config.logit_scale;
   if (scale != 1)
-    for (int64_t i = 0; i < rows * model->config.vocab; i++) logits[i] *= scale;
+    for (int64_t i = 0; i < n; i++) logits[i] *= scale;
   if (model->config.final_softcap == ATT_SOFTCAP_NONE) return;
   cap_job job = {model->runtime->kernels, (float)model->config.final_softcap, logits};
-  att_parallel_for(model->runtime, rows * model->config.vocab, 4096, cap_some, &job);
+  att_parallel_for(model->runtime, n, 4096, cap_some, &job);
+}
+
+void att_output_forward(const att_model *model, const float *normed, int64_t rows, float *logits) {
+  att_linear_forward(model->runtime, &model->weights.output, normed, rows, logits);
+  finish_logits(model, logits, rows * model->config.vocab);
+}
+
+void att_output_forward_rows(const att_model *model, const float *normed, int64_t rows,
+                             float *const *logits) {
+  const att_linear *output = &model->weights.output;
+  att_product(model->runtime, &(att_product_args){.x = normed,
+                                                  .x_stride = output->weight.k,
+                                                  .m = rows,
+                                                  .w = &output->weight,
+                                                  .bias = output->bias,
+                                                  .y_rows = logits});
+  for (int64_t i = 0; i < rows; i++) finish_logits(model, logits[i], model->config.vocab);
 }

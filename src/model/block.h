@@ -57,4 +57,8 @@ void att_final_norm_forward(const att_model *model, att_activations *act, int64_
 /* Logits [rows,V] of normed rows. */
 void att_output_forward(const att_model *model, const float *normed, int64_t rows, float *logits);
 
+/* The same, each row to its own place, in one pass over the matrix. */
+void att_output_forward_rows(const att_model *model, const float *normed, int64_t rows,
+                             float *const *logits);
+
 #endif

@@ -102,6 +102,7 @@ static att_status read_group(att_session *const *sessions, const int32_t *tokens
   const int64_t gd = att_config_size(&model->config, ATT_SIZE_GD);
   att_attention_pass parts[GROUP], pass = att_session_pass(leader, 0, n);
   int64_t positions[GROUP];
+  float *logits[GROUP];
   for (int64_t i = 0; i < n; i++) {
     parts[i] = att_session_pass(sessions[i], 0, 1);
     parts[i].q = pass.q + i * hd;
@@ -117,8 +118,9 @@ static att_status read_group(att_session *const *sessions, const int32_t *tokens
   for (; pass.layer < model->config.layers; pass.layer++)
     ATT_TRY(att_block_forward(model, &model->weights.layer[pass.layer], &leader->act, &pass));
   att_final_norm_forward(model, &leader->act, 0, n, NULL);
+  for (int64_t i = 0; i < n; i++) logits[i] = sessions[i]->logits;
+  att_output_forward_rows(model, leader->act.normed, n, logits);
   for (int64_t i = 0; i < n; i++) {
-    att_output_forward(model, leader->act.normed + i * model->config.width, 1, sessions[i]->logits);
     sessions[i]->n_logits = 1;
     ATT_TRY(att_cache_advance(sessions[i]->cache, 0, 1));
     sessions[i]->tokens[sessions[i]->length++] = tokens[i];

@@ -5,6 +5,7 @@
 #include "tensor/product.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "base/threads.h"
 #include "kernels/kernels.h"
@@ -18,6 +19,8 @@
 /* Columns and rows of a piece. */
 #define N_BLOCK 512
 #define M_BLOCK 240
+/* Rows of a piece where they do not lie in line. */
+#define ROWS_APART 16
 /* Up to so many rows a number is widened as often as it is used. */
 #define ROWS_IN_REGISTERS 8
 /* The strip: steps of two panels, on the stack of a worker. */
@@ -30,12 +33,16 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 typedef struct product_job {
   const att_kernels *kernels;
   const att_product_args *args;
+  float *y; /* row m_origin, column n_origin */
+  int64_t y_stride, m_origin, n_origin;
   int64_t k_first, k_end, panel_bytes;
   int64_t m_block, n_block, m_pieces;
 } product_job;
 
 /* What is added at the end lies where chains would wait in between. */
-static bool in_place(const product_job *job) { return job->args->residual == job->args->y; }
+static bool in_place(const product_job *job) {
+  return job->args->residual && job->args->residual == job->args->y;
+}
 
 /* Rows m … m_end-1, columns n … n_end-1, and of the chains the steps k … k_end-1:
  * the first steps start them, the last are followed by bias and residual. */
@@ -47,8 +54,8 @@ static att_tile tile_of(const product_job *job, const product_part *p) {
   const att_product_args *a = job->args;
   bool last = p->k_end == job->k_end;
   return (att_tile){
-      .c = a->y + p->m * a->y_stride + p->n,
-      .c_row = a->y_stride,
+      .c = job->y + (p->m - job->m_origin) * job->y_stride + p->n - job->n_origin,
+      .c_row = job->y_stride,
       .a = a->x + p->m * a->x_stride + p->k - job->k_first,
       .a_row = a->x_stride,
       .a_k = 1,
@@ -215,6 +222,20 @@ static run_part *way_of(const product_job *job, int64_t rows) {
   return all && (rows <= ROWS_IN_REGISTERS || in_place(job)) ? straight : by_strip;
 }
 
+/* Rows that lie anywhere: computed side by side, then copied. */
+static void to_rows(const product_job *job, const product_part *p) {
+  _Alignas(64) float y[ROWS_APART * N_BLOCK];
+  product_job own = *job;
+  own.y = y;
+  own.y_stride = N_BLOCK;
+  own.m_origin = p->m;
+  own.n_origin = p->n;
+  way_of(&own, p->m_end - p->m)(&own, *p);
+  for (int64_t m = p->m; m < p->m_end; m++)
+    memcpy(job->args->y_rows[m] + p->n, y + (m - p->m) * N_BLOCK,
+           (size_t)(p->n_end - p->n) * sizeof *y);
+}
+
 static void product_some(void *context, int64_t begin, int64_t end, int worker) {
   (void)worker;
   const product_job *job = context;
@@ -223,7 +244,10 @@ static void product_some(void *context, int64_t begin, int64_t end, int worker) 
                       .n = piece / job->m_pieces * job->n_block};
     p.m_end = least(p.m + job->m_block, job->args->m);
     p.n_end = least(p.n + job->n_block, job->args->w->n);
-    way_of(job, p.m_end - p.m)(job, p);
+    if (job->args->y_rows)
+      to_rows(job, &p);
+    else
+      way_of(job, p.m_end - p.m)(job, p);
   }
 }
 
@@ -232,10 +256,12 @@ void att_product(const att_runtime *runtime, const att_product_args *args) {
   if (args->m == 0 || w->n == 0) return;
   product_job job = {.kernels = runtime->kernels,
                      .args = args,
+                     .y = args->y,
+                     .y_stride = args->y_stride,
                      .k_first = args->k_first,
                      .k_end = args->k_count ? args->k_first + args->k_count : w->k,
                      .panel_bytes = att_packed_bytes(w->dtype, ATT_PANEL, w->k),
-                     .m_block = M_BLOCK,
+                     .m_block = args->y_rows ? ROWS_APART : M_BLOCK,
                      .n_block = N_BLOCK};
   /* Few rows: cut columns finer, so that all threads have work. */
   int threads = runtime->executor.threads;

@@ -77,6 +77,7 @@ typedef struct att_product_args {
   int64_t residual_stride;
   float *y; /* [M,N]; must not overlap x */
   int64_t y_stride;
+  float *const *y_rows; /* [M] rows of [N] instead of y, without residual; or NULL */
 } att_product_args;
 
 /* Runs the product over all threads of the runtime. Allocates nothing. */

@@ -245,6 +245,30 @@ static void eight_bits_depend_on_the_batch(void **state) {
   assert_no_leak(&w.memory);
 }
 
+/* As the logits of sessions that step together. */
+static void rows_apart_get_other_bits(void **state) {
+  (void)state;
+  enum { N = 70, K = 544, M = 21 };
+  att_runtime *runtime = runtime_of(NULL, 3);
+  draw(w.x, M * K, 6);
+  for (int d = 0; d < DTYPES; d++) {
+    att_view view = make_weights(dtypes[d], N, K);
+    att_packed packed;
+    pack_as_stored(&packed, runtime, &view);
+    float *rows[M];
+    for (int m = 0; m < M; m++) rows[m] = w.y + (M - 1 - m) * N;
+    att_product_args args = {
+        .x = w.x, .x_stride = K, .m = M, .w = &packed, .bias = w.bias, .y = w.z, .y_stride = N};
+    att_product(runtime, &args);
+    args.y = NULL;
+    args.y_rows = rows;
+    att_product(runtime, &args);
+    for (int m = 0; m < M; m++) assert_memory_equal(rows[m], w.z + m * N, N * sizeof *w.z);
+    att_packed_release(&packed, runtime);
+  }
+  att_runtime_free(runtime);
+}
+
 static void rows_come_back_changed(void **state) {
   (void)state;
   att_runtime *runtime = runtime_of(NULL, 2);
@@ -316,6 +340,7 @@ int main(void) {
       cmocka_unit_test(stored_width_changes_a_bit),
       cmocka_unit_test(eight_bits_give_another_product),
       cmocka_unit_test(eight_bits_depend_on_the_batch),
+      cmocka_unit_test(rows_apart_get_other_bits),
       cmocka_unit_test(rows_come_back_changed),
       cmocka_unit_test(other_strides_pack_other_rows),
       cmocka_unit_test(new_numbers_overrun_narrow_panels),
