@@ -9,10 +9,10 @@ static const char *tokenizer_path;
 static bool without_tokenizer;
 static int dtype;
 
-static const char *const dtypes[] = {NULL, "f32", "f16", "bf16", "q8_0", "q4_0"};
+static const char *const dtypes[] = {NULL, "f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q6_K"};
 
 static const option options[] = {
-    {"dtype", 0, OPTION_CHOICE, &dtype, "keep|f32|f16|bf16|q8_0|q4_0", 0, 0,
+    {"dtype", 0, OPTION_CHOICE, &dtype, "keep|f32|f16|bf16|q8_0|q4_0|q4_K|q6_K", 0, 0,
      "type of the matrices; default: as they are stored"},
     {"tokenizer", 'z', OPTION_TEXT, &tokenizer_path, "FILE", 0, 0,
      "tokenizer to put in; default: the one that belongs to the model"},

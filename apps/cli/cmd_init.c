@@ -11,7 +11,7 @@ static att_init_options what;
 static const char *target;
 static int dtype;
 
-static const char *const dtypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0"};
+static const char *const dtypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q6_K"};
 
 static const option options[] = {
     {"output", 'o', OPTION_TEXT, &target, "TARGET", 0, 0,
@@ -27,7 +27,7 @@ static const option options[] = {
      "tokens; default that of the tokenizer, else the 256 bytes and an end"},
     {"context", 0, OPTION_INT, &what.context, "N", 1, MOST, "positions; default 256"},
     {"untied", 0, OPTION_FLAG, &what.untied, NULL, 0, 0, "an output matrix of its own"},
-    {"dtype", 0, OPTION_CHOICE, &dtype, "f32|f16|bf16|q8_0|q4_0", 0, 0,
+    {"dtype", 0, OPTION_CHOICE, &dtype, "f32|f16|bf16|q8_0|q4_0|q4_K|q6_K", 0, 0,
      "type of the matrices; default f32"},
     {"tokenizer", 'z', OPTION_TEXT, &what.tokenizer_path, "FILE", 0, 0,
      "tokenizer to put in; default: one that makes a token of every byte"},

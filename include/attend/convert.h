@@ -17,8 +17,8 @@ extern "C" {
 
 typedef struct att_convert_options {
   size_t struct_size;         /* set by att_convert_options_init */
-  const char *dtype;          /* of the matrices: "f32", "f16", "bf16", "q8_0" or "q4_0" (GGUF
-                                 only);
+  const char *dtype;          /* of the matrices: "f32", "f16", "bf16"; in GGUF also "q8_0", "q4_0",
+                                 "q4_K" and "q6_K";
                                  NULL (default): as stored, q8_0 as f32 in a folder */
   const char *tokenizer_path; /* NULL: the one that belongs to the source */
   bool without_tokenizer;     /* writes none */
@@ -31,9 +31,10 @@ ATT_API void att_convert_options_init(att_convert_options *options);
 
 /* Writes the model at `source` (whatever att_model_open reads) to `target`.
  * Widening and keeping a type is exact, so the model gives the same bits;
- * narrowing rounds to nearest even, q8_0 as llama.cpp does. In GGUF vectors and
- * learned positions stay f32, and rows that are no multiple of 32 are f16 where
- * q8_0 is asked for. `options` may be NULL. Memory: a few times the largest
+ * narrowing rounds to nearest even, q8_0 and q4_0 as llama.cpp does; q4_K and q6_K are
+ * read by llama.cpp, their steps are attend's choice. In GGUF vectors and
+ * learned positions stay f32, and rows that are no whole blocks (of 32, of 256) are
+ * f16 where those are asked for. `options` may be NULL. Memory: a few times the largest
  * weight, for a folder the whole model. NOT_FOUND (the source, or its
  * tokenizer), CORRUPT, UNSUPPORTED (what the target format cannot say: a
  * family, a scale, a kind of tokenizer; the message names it), BAD_ARGUMENT,

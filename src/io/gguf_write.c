@@ -7,6 +7,7 @@
 #include "base/line.h"
 #include "base/utf8.h"
 #include "io/gguf_read.h"
+#include "tensor/quantize.h"
 
 enum { VERSION = 3 };
 
@@ -110,10 +111,11 @@ static att_status check_name(const char *name, size_t most, const char *what) {
 static att_status check_piece(const att_gguf_piece *p, int64_t *total) {
   ATT_TRY(check_name(p->name, ATT_GGUF_NAME_BYTES - 1, "tensor"));
   bool known = p->dtype == ATT_F32 || p->dtype == ATT_F16 || p->dtype == ATT_BF16 ||
-               p->dtype == ATT_Q8_0 || p->dtype == ATT_Q4_0;
+               att_dtype_is_written(p->dtype);
   if (!known)
-    return att_fail(ATT_BAD_DTYPE, "GGUF: tensor %s is %s, not f32, f16, bf16, q8_0 or q4_0",
-                    p->name, att_dtype_name(p->dtype));
+    return att_fail(ATT_BAD_DTYPE,
+                    "GGUF: tensor %s is %s, not f32, f16, bf16, q8_0, q4_0, q4_K or q6_K", p->name,
+                    att_dtype_name(p->dtype));
   if (p->ndim < 1 || p->ndim > 3)
     return att_fail(ATT_BAD_SHAPE, "GGUF: tensor %s has %d dimensions", p->name, p->ndim);
   int64_t count = 1;

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "model/export.h"
 #include "model/random_checkpoint.h"
+#include "tensor/quantize.h"
 
 static bool ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);
@@ -19,10 +20,10 @@ static att_status read_dtype(int *out, const char *name) {
   if (!name) return ATT_OK;
   ATT_TRY(att_dtype_from_name(&dtype, name));
   *out = (int)dtype;
-  if (dtype == ATT_F32 || dtype == ATT_F16 || dtype == ATT_BF16 || dtype == ATT_Q8_0 ||
-      dtype == ATT_Q4_0)
+  if (dtype == ATT_F32 || dtype == ATT_F16 || dtype == ATT_BF16 || att_dtype_is_written(dtype))
     return ATT_OK;
-  return att_fail(ATT_BAD_ARGUMENT, "weights cannot be written as %s; f32, f16, bf16, q8_0 or q4_0",
+  return att_fail(ATT_BAD_ARGUMENT,
+                  "weights cannot be written as %s; f32, f16, bf16, q8_0, q4_0, q4_K or q6_K",
                   name);
 }
 

@@ -55,6 +55,8 @@ static int64_t file_type(int dtype) {
   return dtype == ATT_F16    ? 1
          : dtype == ATT_Q4_0 ? 2
          : dtype == ATT_Q8_0 ? 7
+         : dtype == ATT_Q4_K ? 15 /* "mostly, medium" */
+         : dtype == ATT_Q6_K ? 18
          : dtype == ATT_BF16 ? 32
                              : 0;
 }
@@ -103,8 +105,8 @@ static att_status dtype_of(att_dtype *out, const gguf_job *job, const gguf_part 
   if (dtype == ATT_KEEP_DTYPE) {
     att_view view;
     ATT_TRY(source->find(&view, source, p->slot, p->layer, rows, columns));
-    bool written = view.dtype == ATT_F16 || view.dtype == ATT_BF16 || view.dtype == ATT_Q8_0 ||
-                   view.dtype == ATT_Q4_0;
+    bool written =
+        view.dtype == ATT_F16 || view.dtype == ATT_BF16 || att_dtype_is_written(view.dtype);
     dtype = written ? view.dtype : ATT_F32;
   }
   *out = columns % att_dtype_block((att_dtype)dtype) ? ATT_F16 : (att_dtype)dtype;
@@ -150,7 +152,7 @@ static att_status plan(gguf_job *job) {
 static void put_as(att_gguf_writer *w, const float *x, int64_t n, att_dtype dtype) {
   enum { STRIP = 1024 };
   uint16_t half[STRIP];
-  unsigned char blocks[STRIP / ATT_BLOCK_32 * ATT_Q8_0_BYTES];
+  unsigned char blocks[STRIP / ATT_BLOCK_32 * ATT_Q8_0_BYTES]; /* none is larger a number */
   if (dtype == ATT_F32) {
     att_gguf_put(w, x, n * (int64_t)sizeof *x);
     return;
@@ -158,8 +160,8 @@ static void put_as(att_gguf_writer *w, const float *x, int64_t n, att_dtype dtyp
   for (int64_t at = 0; at < n; at += STRIP) {
     int64_t m = n - at < STRIP ? n - at : STRIP;
     if (att_dtype_is_quantised(dtype)) {
-      (dtype == ATT_Q4_0 ? att_q4_0_from_f32 : att_q8_0_from_f32)(blocks, x + at, m);
-      att_gguf_put(w, blocks, m / ATT_BLOCK_32 * att_dtype_bytes(dtype));
+      att_blocks_from_f32(blocks, dtype, x + at, m);
+      att_gguf_put(w, blocks, m / att_dtype_block(dtype) * att_dtype_bytes(dtype));
       continue;
     }
     for (int64_t i = 0; i < m; i++)

@@ -15,12 +15,16 @@
 #ifndef ATT_TENSOR_QUANTIZE_H
 #define ATT_TENSOR_QUANTIZE_H
 
+#include <stdbool.h>
+
 #include "attend/view.h"
 #include "base/status.h"
 
 #define ATT_BLOCK_32 32
 #define ATT_Q8_0_BYTES 34
 #define ATT_Q4_0_BYTES 18
+#define ATT_Q4_K_BYTES 144
+#define ATT_Q6_K_BYTES 210
 
 /* n numbers (whole blocks) to blocks: d = max|x| / 127 rounded to f16,
  * q = x * (1 / (max|x| / 127)) rounded to nearest, halves away from zero.
@@ -30,6 +34,17 @@ void att_q8_0_from_f32(void *blocks, const float *x, int64_t n);
 /* The same: d = -x'/8 for the first x' of largest size, q = x * (1/d) + 8.5 cut
  * to a whole number of at most 15. */
 void att_q4_0_from_f32(void *blocks, const float *x, int64_t n);
+
+/* n numbers to blocks of 256, each part with a step (and least value) that errs little
+ * in squares. The format is llama.cpp's, the choice of steps is not. */
+void att_q4_K_from_f32(void *blocks, const float *x, int64_t n);
+void att_q6_K_from_f32(void *blocks, const float *x, int64_t n);
+
+/* n numbers (whole blocks) to one of the four types above. */
+void att_blocks_from_f32(void *blocks, att_dtype dtype, const float *x, int64_t n);
+
+/* True for these types. */
+bool att_dtype_is_written(att_dtype dtype);
 
 /* Scale and minimum of part j (0 … 7) of a q4_K or q5_K block, from its 12 bytes. */
 void att_q4_K_scale(int *scale, int *minimum, const unsigned char *s, int j);

@@ -3,12 +3,14 @@
  * Blocks are filled by a generator; what llama.cpp's dequantize_row_* (libggml of
  * node-llama-cpp 3.22.1) makes of them is kept as a hash of the f32 bytes and two of
  * the numbers, so that a failure tells more than that something differs. */
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "support.h"
 #include "tensor/quantize.h"
+#include "tensor/random.h"
 
 enum { BLOCKS = 4, MOST_BYTES = 256, MOST_NUMBERS = 256 };
 
@@ -101,12 +103,61 @@ static void test_q4_0_is_written_as_by_llama_cpp(void **state) {
   assert_int_equal(hash(blocks, sizeof blocks), UINT64_C(0xbd8c535065d6043c));
 }
 
+/* Root of the mean squared error, in deviations, of normal numbers in blocks. */
+static double error_of(att_dtype dtype, float shift) {
+  enum { N = 16384 };
+  static float x[N], y[N];
+  static unsigned char blocks[N * 2];
+  double sum = 0;
+  att_rng rng;
+  att_rng_init(&rng, 3, 1);
+  for (int i = 0; i < N; i++) x[i] = att_rng_normal(&rng) + shift;
+  att_blocks_from_f32(blocks, dtype, x, N);
+  att_blocks_to_f32(y, dtype, blocks, N);
+  for (int i = 0; i < N; i++) sum += ((double)x[i] - (double)y[i]) * ((double)x[i] - (double)y[i]);
+  return sqrt(sum / N);
+}
+
+/* 16 levels over 32 normal numbers, which span 4.1 deviations: an error of 4.1/15/√12 =
+ * 0.079 without any search; 64 over 16, whose extreme is at 1.8: 1.8/32/√12 = 0.016.
+ * A least value makes up for numbers that are all positive. */
+static void test_blocks_of_256_err_more_than_their_steps(void **state) {
+  (void)state;
+  assert_true(error_of(ATT_Q4_K, 0) < 0.079);
+  assert_true(error_of(ATT_Q6_K, 0) < 0.0175);
+  assert_true(error_of(ATT_Q4_K, 0) < error_of(ATT_Q4_0, 0));
+  assert_true(error_of(ATT_Q4_K, -3) < 0.085);
+}
+
+static void test_edges_of_blocks_of_256(void **state) {
+  (void)state;
+  enum { N = 256 };
+  static const att_dtype types[] = {ATT_Q4_K, ATT_Q6_K};
+  float x[N], y[N];
+  unsigned char block[N * 2];
+  for (int t = 0; t < 2; t++)
+    for (int kind = 0; kind < 5; kind++) {
+      for (int i = 0; i < N; i++) {
+        const float values[] = {0, -2.5f, (float)(i % 16), (float)-(i % 16), i == 77 ? 1e-30f : 0};
+        x[i] = values[kind];
+      }
+      att_blocks_from_f32(block, types[t], x, N);
+      att_blocks_to_f32(y, types[t], block, N);
+      for (int i = 0; i < N; i++) {
+        double most = kind == 1 ? 2.5 : kind == 2 || kind == 3 ? 15 : 0;
+        assert_true(fabs((double)x[i] - (double)y[i]) <= 0.02 * most + 1e-29);
+      }
+    }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_values_are_llama_cpps),
       cmocka_unit_test(test_a_view_of_blocks_is_read_by_its_strides),
       cmocka_unit_test(test_other_types_are_refused),
       cmocka_unit_test(test_q4_0_is_written_as_by_llama_cpp),
+      cmocka_unit_test(test_blocks_of_256_err_more_than_their_steps),
+      cmocka_unit_test(test_edges_of_blocks_of_256),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
