@@ -46,9 +46,13 @@ typedef struct bench_suite {
   int64_t (*cases)(bench_case *out, int64_t most);
   int (*measure)(const cli *c, att_runtime *runtime, const bench_limits *limits,
                  const bench_case *what, bench_row *out);
+  /* Or NULL: lets go of what measuring kept. After each setting of threads, while its
+   * runtime lives; `last` at the end. */
+  void (*finish)(bool last);
 } bench_suite;
 
-extern const bench_suite bench_gemm, bench_attention, bench_backward, bench_decode, bench_train;
+extern const bench_suite bench_gemm, bench_attention, bench_backward, bench_decode, bench_train,
+    bench_model;
 
 /* A call of attention as a case describes it. */
 typedef struct bench_tensors {

@@ -90,4 +90,4 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
 }
 
 const bench_suite bench_attention = {
-    "attention", "attention on tensors: prefill shapes, masks and features", cases, measure};
+    "attention", "attention on tensors: prefill shapes, masks and features", cases, measure, NULL};

@@ -105,4 +105,4 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
 }
 
 const bench_suite bench_backward = {"backward", "gradients of attention: causal shapes, features",
-                                    cases, measure};
+                                    cases, measure, NULL};

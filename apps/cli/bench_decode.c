@@ -113,4 +113,5 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
   return failed;
 }
 
-const bench_suite bench_decode = {"decode", "one new token over a filled cache", cases, measure};
+const bench_suite bench_decode = {"decode", "one new token over a filled cache", cases, measure,
+                                  NULL};

@@ -100,4 +100,5 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
 }
 
 const bench_suite bench_gemm = {
-    "gemm", "packed product, packing included, beside OpenBLAS on the same shape", cases, measure};
+    "gemm", "packed product, packing included, beside OpenBLAS on the same shape", cases, measure,
+    NULL};

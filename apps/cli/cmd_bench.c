@@ -21,8 +21,8 @@ static const option options[] = {
      "measures only cases whose features contain WORD; \"plain\" means those without any"},
     {0}};
 
-static const bench_suite *const suites[] = {&bench_gemm, &bench_attention, &bench_backward,
-                                            &bench_decode, &bench_train};
+static const bench_suite *const suites[] = {&bench_gemm,   &bench_attention, &bench_backward,
+                                            &bench_decode, &bench_train,     &bench_model};
 enum { N_SUITES = sizeof suites / sizeof suites[0] };
 
 /* Cases of a file. Returns their number, or -1 after a complaint. */
@@ -177,7 +177,7 @@ static int run(const cli *c, int n_operands, char **operands) {
   bool known = !name;
   for (int i = 0; i < N_SUITES; i++) known |= name && !strcmp(name, suites[i]->name);
   if (!known)
-    return cli_usage(c, "\"%s\" is none of gemm, attention, backward, decode, train", name);
+    return cli_usage(c, "\"%s\" is none of gemm, attention, backward, decode, train, model", name);
   if (shapes_path && !name) return cli_usage(c, "--shapes needs the name of a benchmark");
 
   static bench_case given[MOST_CASES];
@@ -197,6 +197,8 @@ static int run(const cli *c, int n_operands, char **operands) {
     if (!failed)
       failed =
           measure_all(c, runtime, &limits[i], name, shapes_path ? given : NULL, n_given, rows, &n);
+    for (int s = 0; s < N_SUITES; s++)
+      if (suites[s]->finish) suites[s]->finish(failed || i == settings - 1);
   }
   if (!failed && c->json) report_json(runtime, limits, settings, rows, n);
   if (!failed && !c->json) {
@@ -212,7 +214,7 @@ static int run(const cli *c, int n_operands, char **operands) {
 }
 
 const command cmd_bench = {
-    "[gemm|attention|backward|decode|train]",
+    "[gemm|attention|backward|decode|train|model]",
     0,
     1,
     "Measures the machine's limits (multiply-adds in registers, OpenBLAS sgemm, reading memory) "

@@ -1,0 +1,214 @@
+/* bench_model.c — whole models: reading a prompt, one more token after it.
+ *
+ * The models have random weights and are written by attend itself: one the size of
+ * GPT-2 small, one shaped as Llama with about 100 M parameters and grouped heads.
+ * The limits: reading is arithmetic, 2 flops for each number of the blocks and each
+ * token, attention's, and one row of the vocabulary; a token more is memory, each
+ * matrix and the cache once. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "memory.h"
+
+enum { LAYERS = 12, WIDTH = 768, DIM = 64, CONTEXT = 4224, MOST_SESSIONS = 16, CHUNK = 512 };
+
+/* ---- cases ---- */
+
+static bench_case one(bool llama, att_dtype dtype, const char *what, int64_t b, int64_t t,
+                      int64_t s) {
+  bench_case w = {.b = b,
+                  .h = WIDTH / DIM,
+                  .g = llama ? WIDTH / DIM / 3 : WIDTH / DIM,
+                  .d = DIM,
+                  .dv = DIM,
+                  .t = t,
+                  .s = s,
+                  .causal = true,
+                  .dtype = dtype};
+  snprintf(w.features, sizeof w.features, "%s,%s", llama ? "llama" : "gpt2", what);
+  return w;
+}
+
+/* All of one model together, since opening it takes a while. */
+static int64_t cases(bench_case *out, int64_t most) {
+  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_Q8_0, ATT_Q4_K};
+  static const int64_t prompts[] = {16, 128, 512, 2048}, contexts[] = {0, 1024, 4096};
+  static const int64_t batches[] = {4, 16};
+  int64_t n = 0;
+  for (int llama = 0; llama < 2; llama++)
+    for (int d = 0; d < 4 && n + 9 <= most; d++) {
+      for (int i = 0; i < 4; i++)
+        out[n++] = one(llama, dtypes[d], "prefill", 1, prompts[i], prompts[i]);
+      for (int i = 0; i < 3; i++) out[n++] = one(llama, dtypes[d], "decode", 1, 1, contexts[i] + 1);
+      for (int i = 0; i < 2; i++) out[n++] = one(llama, dtypes[d], "decode", batches[i], 1, 1);
+    }
+  return n;
+}
+
+/* ---- the model of a case ---- */
+
+static struct {
+  att_runtime *runtime;
+  att_model *model;
+  bool llama;
+  att_dtype dtype;
+  char folder[64]; /* of the files; "" until there are any */
+} now;
+
+static void file_name(char *out, size_t bytes, bool llama, att_dtype dtype) {
+  snprintf(out, bytes, "%s/%s-%s.gguf", now.folder, llama ? "llama" : "gpt2",
+           att_dtype_name(dtype));
+}
+
+static void close_model(void) {
+  att_model_close(now.model);
+  now.model = NULL;
+}
+
+static void finish(bool last) {
+  close_model();
+  if (!last || !now.folder[0]) return;
+  for (int llama = 0; llama < 2; llama++)
+    for (int d = 0; d < 64; d++) {
+      char path[128];
+      if (!att_dtype_is_known((att_dtype)d)) continue;
+      file_name(path, sizeof path, llama, (att_dtype)d);
+      unlink(path);
+    }
+  rmdir(now.folder);
+  now.folder[0] = 0;
+}
+
+static att_status write_random(att_runtime *runtime, const char *path, bool llama) {
+  att_init_options o;
+  att_init_options_init(&o);
+  o.family = llama ? "llama" : "gpt2";
+  o.layers = LAYERS;
+  o.width = WIDTH;
+  o.heads = WIDTH / DIM;
+  o.kv_heads = llama ? WIDTH / DIM / 3 : WIDTH / DIM;
+  o.ffn_width = llama ? 2048 : 3072;
+  o.vocab = llama ? 32000 : 50257;
+  o.context = CONTEXT;
+  return att_init_model(runtime, path, &o);
+}
+
+/* Narrower types are made of the f32 file: drawing takes longer than rounding. */
+static att_status write_model(const cli *c, att_runtime *runtime, bool llama, att_dtype dtype) {
+  char wide[128], path[128];
+  file_name(wide, sizeof wide, llama, ATT_F32);
+  file_name(path, sizeof path, llama, dtype);
+  att_status status = ATT_OK;
+  if (access(wide, R_OK) != 0) {
+    cli_note(c, "drawing the weights of a %s model", llama ? "llama" : "gpt2");
+    status = write_random(runtime, wide, llama);
+  }
+  if (status != ATT_OK || access(path, R_OK) == 0) return status;
+  att_convert_options o;
+  att_convert_options_init(&o);
+  o.dtype = att_dtype_name(dtype);
+  o.without_tokenizer = true;
+  return att_convert(runtime, wide, path, &o);
+}
+
+static int open_model(const cli *c, att_runtime *runtime, bool llama, att_dtype dtype) {
+  if (now.model && now.runtime == runtime && now.llama == llama && now.dtype == dtype)
+    return CLI_OK;
+  close_model();
+  if (!now.folder[0]) {
+    const char *where = getenv("TMPDIR");
+    snprintf(now.folder, sizeof now.folder, "%.40s/attend-XXXXXX", where ? where : "/tmp");
+    if (!mkdtemp(now.folder)) {
+      now.folder[0] = 0;
+      return cli_fail(c, "no folder can be made for the models; TMPDIR names another place");
+    }
+  }
+  char path[128];
+  file_name(path, sizeof path, llama, dtype);
+  att_status status = write_model(c, runtime, llama, dtype);
+  att_open_options options;
+  att_open_options_init(&options);
+  options.without_tokenizer = true;
+  if (status == ATT_OK) status = att_model_open(&now.model, runtime, path, &options);
+  now.runtime = runtime;
+  now.llama = llama;
+  now.dtype = dtype;
+  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
+}
+
+/* ---- measuring ---- */
+
+typedef struct bench_sessions {
+  att_session *all[MOST_SESSIONS];
+  int64_t n, tokens; /* positions to go back to */
+  int32_t ids[CONTEXT];
+} bench_sessions;
+
+static att_status create_sessions(bench_sessions *s, const bench_case *w) {
+  att_session_options options;
+  att_session_options_init(&options);
+  options.chunk = CHUNK;
+  options.context = w->s + 1;
+  att_status status = ATT_OK;
+  for (int64_t i = 0; i < CONTEXT; i++) s->ids[i] = (int32_t)((uint64_t)i * 2654435761u % 32000);
+  for (s->n = 0; s->n < w->b && status == ATT_OK; s->n++)
+    status = att_session_create(&s->all[s->n], now.model, &options);
+  if (status != ATT_OK) s->n--;
+  s->tokens = w->s - w->t;
+  for (int64_t i = 0; i < s->n && s->tokens && status == ATT_OK; i++)
+    status = att_session_eval(s->all[i], s->ids, s->tokens);
+  return status;
+}
+
+static att_status run_once(double *seconds, bench_sessions *s, const bench_case *w) {
+  double start = bench_now();
+  att_status status = w->t == 1 ? att_session_step(s->all, s->ids, s->n)
+                                : att_session_eval(s->all[0], s->ids, w->t);
+  *seconds = bench_now() - start;
+  for (int64_t i = 0; i < s->n && status == ATT_OK; i++)
+    status = att_session_truncate(s->all[i], s->tokens);
+  return status;
+}
+
+/* What a case cannot do without. */
+static void needs(double *flops, double *bytes, const bench_case *w) {
+  const att_model_info *info = att_model_describe(now.model);
+  double table = (double)(info->vocab * WIDTH), positions = now.llama ? 0 : CONTEXT * WIDTH;
+  double pairs = (double)w->t * (double)(w->s - w->t) + (double)w->t * (double)(w->t + 1) / 2;
+  double blocks = (double)info->parameters - table - positions;
+  double attention = 4 * pairs * (double)(w->h * w->d) * LAYERS;
+  *flops = (double)w->b * (2 * blocks * (double)w->t + 2 * table + attention);
+  *bytes = (double)info->weight_bytes - 4 * positions +
+           (double)w->b * (double)(w->s * w->g * w->d * 2) * 4 * LAYERS;
+}
+
+static int measure(const cli *c, att_runtime *runtime, const bench_limits *limits,
+                   const bench_case *w, bench_row *out) {
+  bool llama = bench_has(w, "llama");
+  if (w->b > MOST_SESSIONS || (w->b > 1 && w->t > 1) || w->s >= CONTEXT || w->t > w->s)
+    return cli_fail(c, "a model case has B up to %d (1 if T is not 1) and T <= S < %d",
+                    MOST_SESSIONS, CONTEXT);
+  int failed = open_model(c, runtime, llama, w->dtype);
+  if (failed) return failed;
+  static bench_sessions sessions;
+  double times[BENCH_MOST_RUNS], flops, bytes;
+  int runs = 3;
+  att_status status = create_sessions(&sessions, w);
+  if (status == ATT_OK) status = run_once(&times[0], &sessions, w); /* warm */
+  if (status == ATT_OK) runs = bench_runs(times[0], 1.5);
+  for (int i = 0; i < runs && status == ATT_OK; i++) status = run_once(&times[i], &sessions, w);
+  if (status == ATT_OK) {
+    needs(&flops, &bytes, w);
+    bench_fill_row(out, limits, bench_median(times, runs), flops, bytes);
+    out->bench = "model";
+    out->what = *w;
+    out->workspace = att_session_bytes(sessions.all[0]);
+  }
+  for (int64_t i = 0; i < sessions.n; i++) att_session_free(sessions.all[i]);
+  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
+}
+
+const bench_suite bench_model = {"model", "a prompt read, one more token", cases, measure, finish};
