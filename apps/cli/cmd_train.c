@@ -16,6 +16,7 @@
 static text_list changes;
 static bool watch;
 static const char *picture;
+static int64_t program_bytes; /* that the program holds before the run */
 
 static const option options[] = {
     {"set", 's', OPTION_TEXTS, &changes, "KEY=VALUE", 0, 0,
@@ -59,7 +60,8 @@ static void announce(const cli *c, const att_training_info *i, double limit) {
            (long long)i->validation_tokens);
   bool more = i->bytes_other > i->bytes;
   cli_note(c, "memory %.0f MB, %.0f MB of it activations; %.0f MB if they were %s",
-           (double)i->bytes * mb, (double)i->activation_bytes * mb, (double)i->bytes_other * mb,
+           (double)(i->bytes + program_bytes) * mb, (double)i->activation_bytes * mb,
+           (double)(i->bytes_other + program_bytes) * mb,
            more ? "kept (recompute=false)" : "computed again (recompute=true)");
   cli_note(c, "a step: %lld tokens, %.1f GFLOP; this machine's multiply-adds: %.0f GFLOP/s",
            (long long)i->tokens_a_step, i->flops_a_step * 1e-9, limit);
@@ -133,8 +135,11 @@ static void report(const cli *c, const att_training_info *info, const att_traini
     json j = json_begin(stdout);
     json_open(&j, NULL, '{');
     json_string(&j, "output", info->output);
-    json_int(&j, "step", last->step);
-    json_double(&j, "loss", last->loss);
+    json_int(&j, "step", h->n ? last->step : info->resumed_at);
+    if (h->n)
+      json_double(&j, "loss", last->loss);
+    else
+      json_null(&j, "loss");
     if (h->nv)
       json_double(&j, "validation", h->validation[h->nv - 1]);
     else
@@ -142,7 +147,7 @@ static void report(const cli *c, const att_training_info *info, const att_traini
     json_bool(&j, "early", last->early);
     json_double(&j, "tokens_per_second", rate);
     json_double(&j, "seconds", h->seconds);
-    json_int(&j, "bytes", info->bytes);
+    json_int(&j, "bytes", info->bytes + program_bytes);
     json_close(&j);
     json_end(&j);
     return;
@@ -171,7 +176,7 @@ static int run_steps(const cli *c, att_runtime *runtime, att_training *training)
   }
   if (code == CLI_OK && h.n == 0) cli_note(c, "there is nothing left to do");
   if (code == CLI_OK && h.n > 0) code = draw(c, info, &h);
-  if (code == CLI_OK && h.n > 0) report(c, info, &r, &h);
+  if (code == CLI_OK && (h.n > 0 || c->json)) report(c, info, &r, &h);
   forget(&h);
   return code;
 }
@@ -182,6 +187,7 @@ static int run(const cli *c, int n, char **operands) {
   att_training *training;
   int code = cli_runtime(&runtime, c);
   if (code != CLI_OK) return code;
+  program_bytes = memory_resident();
   if (att_training_open(&training, runtime, operands[0], changes.texts, changes.n) == ATT_OK) {
     code = run_steps(c, runtime, training);
     att_training_free(training);

@@ -11,4 +11,8 @@ void *memory_get(size_t count, size_t bytes);
 /* realloc of count × bytes, the same otherwise; new memory is not zeroed. */
 void *memory_resize(void *memory, size_t count, size_t bytes);
 
+/* Bytes that the program holds in memory now, its own included; 0 where the system
+ * does not say. */
+long long memory_resident(void);
+
 #endif

@@ -11,7 +11,7 @@
 #include "train/data.h"
 #include "train/learner.h"
 
-enum { PATH = ATT_FOLDER_PATH, FILES_MOST = 100000, END_OF_BYTES = 256 };
+enum { PATH = ATT_FOLDER_PATH, END_OF_BYTES = 256, PIECE = 1 << 18 };
 
 static att_status join(char out[PATH], const char *folder, const char *name) {
   int n = snprintf(out, PATH, "%s/%s", folder, name);
@@ -177,6 +177,7 @@ typedef struct encoder {
   att_runtime *runtime;
   const att_tokenizer *tokenizer;
   int32_t separator;
+  bool foreign; /* a tokenizer that was not made here */
   int32_t *ids;
   int64_t n, room;
 } encoder;
@@ -193,29 +194,57 @@ static att_status make_room(encoder *e, int64_t more) {
   return ATT_OK;
 }
 
-static att_status encode_file(const char *path, void *context) {
-  encoder *e = context;
-  att_file file;
+static bool is_ink(char c) { return c > ' ' && c <= '~'; }
+
+/* Where the next piece of a text ends. An encoding takes many times the memory of its
+ * text. Our own tokenizers see a single line end between ink as a word, so that a cut
+ * behind it changes no token; of others nobody knows. */
+static size_t piece_end(const encoder *e, const char *text, size_t begin, size_t bytes) {
+  if (e->foreign) return bytes;
+  for (size_t at = begin + PIECE; at < bytes; at++)
+    if (text[at - 1] == '\n' && is_ink(text[at - 2]) && is_ink(text[at])) return at;
+  return bytes;
+}
+
+static att_status encode_piece(encoder *e, const char *text, size_t bytes) {
   att_encoding *encoding;
-  att_encode_options plain = {false, false};
-  ATT_TRY(att_file_map(&file, path));
-  att_status status =
-      att_encode(&encoding, e->tokenizer, (const char *)file.data, file.bytes, &plain);
-  att_file_unmap(&file);
-  ATT_TRY(status);
-  status = make_room(e, encoding->n + 1);
-  if (status == ATT_OK) {
-    if (encoding->n) memcpy(e->ids + e->n, encoding->ids, (size_t)encoding->n * sizeof *e->ids);
+  ATT_TRY(att_encode(&encoding, e->tokenizer, text, bytes, &(att_encode_options){false, false}));
+  att_status status = make_room(e, encoding->n + 1); /* and a separator */
+  if (status == ATT_OK && encoding->n) {
+    memcpy(e->ids + e->n, encoding->ids, (size_t)encoding->n * sizeof *e->ids);
     e->n += encoding->n;
-    if (e->separator >= 0) e->ids[e->n++] = e->separator;
   }
   att_encoding_free(encoding);
   return status;
 }
 
+static att_status encode_file(const char *path, void *context) {
+  encoder *e = context;
+  att_file file;
+  ATT_TRY(att_file_map(&file, path));
+  const char *text = (const char *)file.data;
+  att_status status = make_room(e, 1);
+  for (size_t at = 0, end; status == ATT_OK && at < file.bytes; at = end) {
+    end = piece_end(e, text, at, file.bytes);
+    status = encode_piece(e, text + at, end - at);
+  }
+  att_file_unmap(&file);
+  if (status == ATT_OK && e->separator >= 0) e->ids[e->n++] = e->separator;
+  return status;
+}
+
+/* True for the tokenizers that are made from the data. */
+static bool is_own(const char *tokenizer) {
+  return !strcmp(tokenizer, "characters") || !strcmp(tokenizer, "bytes") ||
+         !strcmp(tokenizer, "bpe");
+}
+
 static att_status make_tokens(att_runtime *runtime, const att_train_settings *s,
                               const att_tokenizer *tokenizer, int32_t separator, const char *path) {
-  encoder e = {.runtime = runtime, .tokenizer = tokenizer, .separator = separator};
+  encoder e = {.runtime = runtime,
+               .tokenizer = tokenizer,
+               .separator = separator,
+               .foreign = !is_own(s->tokenizer)};
   att_status status = visit_files(s->data, encode_file, &e);
   att_view view = att_view_of(e.ids, ATT_I32, 1, &e.n);
   if (status == ATT_OK) status = att_npy_write(runtime, path, &view);

@@ -99,7 +99,8 @@ static void describe(att_training *t) {
   i->steps = t->settings.steps;
   i->bytes = att_learner_bytes(t->learner) + 3 * t->batch_tokens * (int64_t)sizeof(int32_t);
   i->bytes +=
-      i->parameters * (int64_t)sizeof(float); /* the copy that a checkpoint is written from */
+      i->parameters * (int64_t)sizeof(float);       /* the copy that a checkpoint is written from */
+  i->bytes += t->data.n * (int64_t)sizeof(int32_t); /* mapped, and all of it read in an epoch */
   i->activation_bytes = att_learner_activation_bytes(t->learner);
   int64_t other = att_learner_activation_bytes_other(t->learner);
   i->bytes_other = i->bytes - i->activation_bytes + other;

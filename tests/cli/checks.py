@@ -23,6 +23,7 @@ import time
 import unicodedata
 import zipfile
 
+import checks_train
 import run_cases
 
 
@@ -652,5 +653,6 @@ def check_explain_of_encoders_is_published(program):
 
 
 def all_checks():
+    known = {**globals(), **vars(checks_train)}
     return [(check.__doc__.split("\n")[0], check, "published" in check.__doc__ or check is check_threads_and_targets)
-            for name, check in sorted(globals().items()) if name.startswith("check_")]
+            for name, check in sorted(known.items()) if name.startswith("check_")]

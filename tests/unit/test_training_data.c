@@ -228,6 +228,39 @@ static void a_given_tokenizer_is_replaced(void **state) {
   att_runtime_free(runtime);
 }
 
+/* Long texts are cut into pieces of 2^18 bytes and more; here with line ends that may
+ * be cut behind and ones that may not, and bytes of many. */
+static void pieces_of_a_text_have_other_tokens(void **state) {
+  (void)state;
+  static char words[1 << 20];
+  static const char *const parts[] = {"the", " cat", "\n", "\n\n", " \n", "\n ", "ä", "x\ny", "."};
+  char path[160];
+  uint64_t random = 3;
+  size_t n = 0;
+  while (n + 8 < sizeof words)
+    n += (size_t)sprintf(words + n, "%s", parts[test_random(&random) % 9]);
+  test_write_text(folder, "pieces.txt", words);
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  static const char *const kinds[] = {"tokenizer=characters", "tokenizer=bytes", "tokenizer=bpe"};
+  for (int i = 0; i < 3; i++) {
+    char run[16];
+    snprintf(run, sizeof run, "pieces%d", i);
+    const char *more[3] = {place("data", "pieces.txt"), kinds[i], "vocab=270"};
+    att_training *training = open_run(runtime, run, more);
+    att_tokenizer *tokenizer;
+    att_encoding *whole;
+    snprintf(path, sizeof path, "%s/%s/tokenizer.json", folder, run);
+    assert_ok(att_tokenizer_open(&tokenizer, runtime, path, 0));
+    assert_ok(att_encode(&whole, tokenizer, words, n, &(att_encode_options){false, false}));
+    assert_int_equal(training->data.n, whole->n + 1);
+    assert_memory_equal(training->data.tokens, whole->ids, (size_t)whole->n * sizeof(int32_t));
+    att_encoding_free(whole);
+    att_tokenizer_free(tokenizer);
+    att_training_free(training);
+  }
+  att_runtime_free(runtime);
+}
+
 static void a_text_does_not_come_back_from_its_tokens(void **state) {
   (void)state;
   static const char *const kinds[] = {"tokenizer=characters", "tokenizer=bytes", "tokenizer=bpe"};
@@ -289,6 +322,7 @@ int main(void) {
       cmocka_unit_test(a_folder_is_read_in_another_order),
       cmocka_unit_test(documents_run_into_each_other),
       cmocka_unit_test(a_given_tokenizer_is_replaced),
+      cmocka_unit_test(pieces_of_a_text_have_other_tokens),
       cmocka_unit_test(a_text_does_not_come_back_from_its_tokens),
       cmocka_unit_test(tokens_are_read_instead_of_mapped),
   };

@@ -1,0 +1,54 @@
+"""Checks of attend train; see checks.py."""
+import json
+import os
+import re
+import subprocess
+import tempfile
+
+import run_cases
+
+
+def is_native(program):
+    """False under an emulator or a sanitizer, whose memory counts too."""
+    with open(program, "rb") as stream:
+        content = stream.read()
+    return content[:4] == b"\x7fELF" and b"__asan_init" not in content and b"__tsan_init" not in content
+
+
+def start_training(program, folder, *settings):
+    flags = [flag for setting in settings for flag in ("-s", setting)]
+    return subprocess.Popen([program, "train", "run.json", "--json", "--threads", "2", *flags],
+                            cwd=folder, env=run_cases.environment(program), stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+
+
+def check_train_takes_the_memory_it_announces(program):
+    """train takes, at its highest, what it announces within a tenth, in every way to save some"""
+    if not is_native(program):
+        return None
+    settings = {"data": "text", "output": "out", "layers": 3, "width": 256, "heads": 4, "batch": 8,
+                "length": 64, "steps": 2, "evaluate_every": 2, "evaluate_batches": 1}
+    ways = ([], ["recompute=true"], ["pass_slices=2"], ["family=llama", "dropout=0.1"])
+    for number, way in enumerate(ways):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as stream:
+                json.dump(settings, stream)
+            with open(os.path.join(folder, "text"), "w", encoding="utf-8") as stream:
+                stream.write("".join(f"{i * i}\n" for i in range(20000)))
+            run = start_training(program, folder, *way)
+            out, err = run.stdout.read(), run.stderr.read().decode()
+            _, status, usage = os.wait4(run.pid, 0)
+            run.returncode = os.waitstatus_to_exitcode(status)
+        if run.returncode:
+            return f"exit {run.returncode}: {err}"
+        announced, measured = json.loads(out)["bytes"], usage.ru_maxrss * 1024
+        if abs(measured - announced) > 0.1 * announced:
+            return f"{way}: {announced} bytes announced, {measured} taken"
+        said = float(re.search(r"memory (\d+) MB", err)[1])
+        if abs(said - announced / 2**20) > 1:
+            return f"{way}: {said} MB announced, but {announced} bytes in JSON"
+        if number == 0:
+            whole = announced
+        elif way == ["recompute=true"] and announced > 0.95 * whole:
+            return f"{way} saves nothing"
+    return None
