@@ -49,10 +49,14 @@ static inline void d_rope(double *x, int length, int heads, int dim, double thet
       }
 }
 
+/* What a number is multiplied by: 0 if it is dropped. Of the weight of key j in head h,
+ * or of activation (i, j) behind part h = -1 - site. NULL: 1. */
+typedef double d_keep(const void *how, int layer, int h, int i, int j);
+
 /* Causal attention of one sequence; a token sees its own document only. */
 static inline void d_attention(double *z, const double *q, const double *k, const double *v,
                                int length, int heads, int kv_heads, int dim, double scale,
-                               const int32_t *documents) {
+                               const int32_t *documents, d_keep *keep, const void *how, int layer) {
   double *e = malloc((size_t)length * sizeof *e);
   for (int h = 0; h < heads; h++)
     for (int i = 0; i < length; i++) {
@@ -66,6 +70,7 @@ static inline void d_attention(double *z, const double *q, const double *k, cons
         e[j] = documents && documents[i] != documents[j] ? 0 : exp(scale * s);
         sum += e[j];
       }
+      for (int j = 0; keep && j <= i; j++) e[j] *= keep(how, layer, h, i, j);
       for (int j = 0; j <= i; j++)
         for (int d = 0; d < dim; d++) out[d] += e[j] / sum * v[(j * kv_heads + g) * dim + d];
     }
@@ -85,7 +90,16 @@ typedef struct d_config {
   int llama; /* RMSNorm, rotation, gated SiLU; else LayerNorm, positions, GELU */
   int tied, scale_by_layer;
   double eps, theta;
+  d_keep *keep; /* dropout of weights, of the embedding and of what parts add */
+  const void *how;
 } d_config;
+
+enum { D_EMBED = -1, D_ATTENTION = -2, D_FFN = -3 };
+
+static inline void d_drop(const d_config *c, int layer, int part, double *x) {
+  for (int i = 0; c->keep && i < c->length * c->width; i++)
+    x[i] *= c->keep(c->how, layer, part, i / c->width, i % c->width);
+}
 
 /* The weight of a name ("blocks.0.attn.q.weight"), or NULL. */
 typedef const double *d_find(void *weights, const char *part, int layer);
@@ -107,8 +121,10 @@ static inline void d_block(const d_config *c, d_find *find, void *w, int l, d_sc
     d_rope(s->q, t, c->heads, c->dim, c->theta);
     d_rope(s->k, t, c->kv_heads, c->dim, c->theta);
   }
-  d_attention(s->z, s->q, s->k, s->v, t, c->heads, c->kv_heads, c->dim, scale, documents);
+  d_attention(s->z, s->q, s->k, s->v, t, c->heads, c->kv_heads, c->dim, scale, documents, c->keep,
+              c->how, l);
   d_linear(s->branch, s->z, W("attn.o.weight"), W("attn.o.bias"), t, n, hd);
+  d_drop(c, l, D_ATTENTION, s->branch);
   for (int i = 0; i < t * n; i++) s->x[i] += s->branch[i];
   d_norm(s->normed, s->x, W("norm2.weight"), W("norm2.bias"), t, n, c->eps, !c->llama);
   d_linear(s->up, s->normed, W("ffn.up.weight"), W("ffn.up.bias"), t, c->ffn, n);
@@ -119,6 +135,7 @@ static inline void d_block(const d_config *c, d_find *find, void *w, int l, d_sc
     for (int i = 0; i < t * c->ffn; i++) s->pre[i] = d_gelu_tanh(s->up[i]);
   }
   d_linear(s->branch, s->pre, W("ffn.down.weight"), W("ffn.down.bias"), t, n, c->ffn);
+  d_drop(c, l, D_FFN, s->branch);
   for (int i = 0; i < t * n; i++) s->x[i] += s->branch[i];
 #undef W
 }
@@ -135,6 +152,7 @@ static inline double d_model_loss(const d_config *c, d_find *find, void *w, cons
   const double *table = c->tied ? output : find(w, "embed.tokens", -1);
   for (int i = 0; i < t * n; i++)
     s.x[i] = table[tokens[i / n] * n + i % n] + (positions ? positions[i] : 0);
+  d_drop(c, c->layers, D_EMBED, s.x);
   for (int l = 0; l < c->layers; l++) d_block(c, find, w, l, &s, documents);
   d_norm(s.normed, s.x, find(w, "norm.weight", -1), find(w, "norm.bias", -1), t, n, c->eps,
          !c->llama);

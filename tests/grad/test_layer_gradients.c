@@ -282,7 +282,8 @@ enum { T = 9, H = 4, G = 2, D = 6 };
 static double attention_loss(const double *x, const void *how) {
   const float *dy = how;
   double z[T * H * D], sum = 0;
-  d_attention(z, x, x + T * H * D, x + T * H * D + T * G * D, T, H, G, D, 1 / sqrt(D), NULL);
+  d_attention(z, x, x + T * H * D, x + T * H * D + T * G * D, T, H, G, D, 1 / sqrt(D), NULL, NULL,
+              NULL, 0);
   for (int i = 0; i < T * H * D; i++) sum += (double)dy[i] * z[i];
   return sum;
 }
