@@ -14,16 +14,17 @@
 #include "watch.h"
 
 static text_list changes;
-static bool watch;
+static bool watching;
 static const char *picture;
 static int64_t program_bytes; /* that the program holds before the run */
 
 static const option options[] = {
     {"set", 's', OPTION_TEXTS, &changes, "KEY=VALUE", 0, 0,
      "a setting that replaces what CONFIG says; may be given several times"},
-    {"watch", 0, OPTION_FLAG, &watch, "", 0, 0,
+    {"watch", 0, OPTION_FLAG, &watching, "", 0, 0,
      "after each evaluation the heads' scores: weight on the previous token, on what followed "
-     "the same token before (induction), on the same token, on the first; entropy in bits"},
+     "the same token before (induction), on the same token, on the first; entropy in bits; each "
+     "with blocks for the last six evaluations, from 0 to 1 or to equal weights"},
     {"png", 0, OPTION_TEXT, &picture, "FILE", 0, 0,
      "the loss curve; default loss.png in the run's folder"},
     {0}};
@@ -32,21 +33,37 @@ static const option options[] = {
 typedef struct history {
   double *x, *loss, *vx, *validation; /* [room] each */
   int64_t n, nv, room;
-  double seconds;
+  int64_t taken;  /* steps of this start, */
+  double seconds; /* and their time */
 } history;
 
-static void remember(history *h, const att_training_report *r) {
+static void remember(history *h, int64_t step, double loss, double validation) {
   if (h->n == h->room) {
     h->room = h->room ? 2 * h->room : 1024;
     double **all[] = {&h->x, &h->loss, &h->vx, &h->validation};
     for (int i = 0; i < 4; i++) *all[i] = memory_resize(*all[i], (size_t)h->room, sizeof(double));
   }
-  h->x[h->n] = (double)r->step;
-  h->loss[h->n++] = r->loss;
-  h->seconds += r->seconds;
-  if (isnan(r->validation)) return;
-  h->vx[h->nv] = (double)r->step;
-  h->validation[h->nv++] = r->validation;
+  h->x[h->n] = (double)step;
+  h->loss[h->n++] = loss;
+  if (isnan(validation)) return;
+  h->vx[h->nv] = (double)step;
+  h->validation[h->nv++] = validation;
+}
+
+/* What earlier starts of the run have logged. */
+static void remember_log(history *h, const char *output) {
+  static const char key[] = "\"validation\": ";
+  char line[1024];
+  snprintf(line, sizeof line, "%s/log.jsonl", output);
+  FILE *log = fopen(line, "r");
+  while (log && fgets(line, sizeof line, log)) {
+    long long step;
+    double loss;
+    const char *validation = strstr(line, key);
+    if (sscanf(line, "{\"step\": %lld, \"loss\": %lf", &step, &loss) == 2)
+      remember(h, step, loss, validation ? strtod(validation + sizeof key - 1, NULL) : (double)NAN);
+  }
+  if (log) fclose(log);
 }
 
 static void forget(history *h) { free(h->x), free(h->loss), free(h->vx), free(h->validation); }
@@ -79,41 +96,33 @@ static void duration(char out[32], double seconds) {
     snprintf(out, 32, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
 }
 
+/* A line that is written over by the next, or stays if there is something to keep. At
+ * a terminal parts that do not fit are left out. */
 static void show_progress(const cli *c, const att_training_info *i, const att_training_report *r,
                           const history *h, double limit) {
-  char left[32];
-  double mean = h->seconds / (double)h->n;
-  bool line = !isnan(r->validation) || r->saved || r->done;
-  if (c->quiet || (!line && !isatty(2))) return;
+  enum { PARTS = 9, BYTES = 64 };
+  char parts[PARTS][BYTES] = {{0}}, left[32];
+  double mean = h->seconds / (double)h->taken;
+  bool stays = !isnan(r->validation) || r->saved || r->done, tty = isatty(2);
+  if (c->quiet || (!stays && !tty)) return;
   duration(left, mean * (double)(i->steps - r->step));
-  fprintf(stderr,
-          "%sstep %lld/%lld  loss %.4f  norm %.2f  rate %.2e  %.0f tok/s  %.0f%% of limit  %s left",
-          isatty(2) ? "\r\033[K" : "", (long long)r->step, (long long)i->steps, r->loss, r->norm,
-          r->rate, (double)i->tokens_a_step / mean, 100 * i->flops_a_step / mean / (limit * 1e9),
-          left);
-  if (!isnan(r->validation)) fprintf(stderr, "  validation %.4f", r->validation);
-  if (r->saved) fputs("  saved", stderr);
-  if (line || !isatty(2)) fputc('\n', stderr);
+  snprintf(parts[0], BYTES, "step %lld/%lld", (long long)r->step, (long long)i->steps);
+  snprintf(parts[1], BYTES, "  loss %.4f", r->loss);
+  if (!isnan(r->validation)) snprintf(parts[2], BYTES, "  validation %.4f", r->validation);
+  if (r->saved) snprintf(parts[3], BYTES, "  saved");
+  snprintf(parts[4], BYTES, "  %s left", left);
+  snprintf(parts[5], BYTES, "  %.0f tok/s", (double)i->tokens_a_step / mean);
+  snprintf(parts[6], BYTES, "  %.0f%% of limit", 100 * i->flops_a_step / mean / (limit * 1e9));
+  snprintf(parts[7], BYTES, "  norm %.2f", r->norm);
+  snprintf(parts[8], BYTES, "  rate %.2e", r->rate);
+  if (tty) fputs("\r\033[K", stderr);
+  size_t used = 0;
+  for (int p = 0; p < PARTS; p++) {
+    used += strlen(parts[p]);
+    if (!tty || used < (size_t)c->term.width) fputs(parts[p], stderr);
+  }
+  if (stays || !tty) fputc('\n', stderr);
   fflush(stderr);
-}
-
-static int show_heads(const cli *c, const att_training *training) {
-  const att_model *model = att_learner_model(att_training_learner(training));
-  const att_model_info *info = att_model_describe(model);
-  int64_t n = info->layers * info->heads;
-  double *scores = memory_get((size_t)(n * WATCH_SCORES), sizeof *scores);
-  if (watch_heads(scores, model, c->seed) != ATT_OK) {
-    free(scores);
-    return cli_fail_status(c);
-  }
-  for (int64_t i = 0; i < n && !c->quiet; i++) {
-    fprintf(stderr, "  head %lld.%lld", (long long)(i / info->heads), (long long)(i % info->heads));
-    for (int s = 0; s < WATCH_SCORES; s++)
-      fprintf(stderr, "  %s %.2f", watch_names[s], scores[i * WATCH_SCORES + s]);
-    fputc('\n', stderr);
-  }
-  free(scores);
-  return CLI_OK;
 }
 
 /* ---- the end ---- */
@@ -128,23 +137,22 @@ static int draw(const cli *c, const att_training_info *info, const history *h) {
   return CLI_OK;
 }
 
-static void report(const cli *c, const att_training_info *info, const att_training_report *last,
-                   const history *h) {
-  double rate = h->seconds > 0 ? (double)info->tokens_a_step * (double)h->n / h->seconds : 0;
+static void report(const cli *c, const att_training_info *info, bool early, const history *h) {
+  double rate = h->seconds > 0 ? (double)info->tokens_a_step * (double)h->taken / h->seconds : 0;
   if (c->json) {
     json j = json_begin(stdout);
     json_open(&j, NULL, '{');
     json_string(&j, "output", info->output);
-    json_int(&j, "step", h->n ? last->step : info->resumed_at);
+    json_int(&j, "step", h->n ? (int64_t)h->x[h->n - 1] : info->resumed_at);
     if (h->n)
-      json_double(&j, "loss", last->loss);
+      json_double(&j, "loss", h->loss[h->n - 1]);
     else
       json_null(&j, "loss");
     if (h->nv)
       json_double(&j, "validation", h->validation[h->nv - 1]);
     else
       json_null(&j, "validation");
-    json_bool(&j, "early", last->early);
+    json_bool(&j, "early", early);
     json_double(&j, "tokens_per_second", rate);
     json_double(&j, "seconds", h->seconds);
     json_int(&j, "bytes", info->bytes + program_bytes);
@@ -152,31 +160,41 @@ static void report(const cli *c, const att_training_info *info, const att_traini
     json_end(&j);
     return;
   }
+  if (!h->n) return; /* its log is gone */
   char spark[CURVE_SPARK_BYTES];
   curve_spark(spark, &c->term, h->loss, h->n, c->term.width - 20);
-  printf("loss %.4f %s %.4f\n", h->loss[0], spark, last->loss);
+  printf("loss %.4f %s %.4f\n", h->loss[0], spark, h->loss[h->n - 1]);
   if (h->nv) printf("validation %.4f\n", h->validation[h->nv - 1]);
+}
+
+static int take_step(const cli *c, att_training *training, att_training_report *r, history *h,
+                     watch *heads, double limit) {
+  if (att_training_step(training, r) != ATT_OK) return cli_fail_status(c);
+  remember(h, r->step, r->loss, r->validation);
+  h->taken++;
+  h->seconds += r->seconds;
+  show_progress(c, att_training_describe(training), r, h, limit);
+  if (!watching || isnan(r->validation)) return CLI_OK;
+  const att_model *model = att_learner_model(att_training_learner(training));
+  if (watch_again(heads, model, c->seed) != ATT_OK) return cli_fail_status(c);
+  if (!c->quiet) watch_print(stderr, &c->term, heads);
+  return CLI_OK;
 }
 
 static int run_steps(const cli *c, att_runtime *runtime, att_training *training) {
   const att_training_info *info = att_training_describe(training);
   att_training_report r = {.done = info->done};
   history h = {0};
+  watch heads = {0};
   double limit = 1;
   int code = att_measure_fma(&limit, runtime, 0.2) == ATT_OK ? CLI_OK : cli_fail_status(c);
   announce(c, info, limit);
-  while (code == CLI_OK && !r.done) {
-    if (att_training_step(training, &r) != ATT_OK) {
-      code = cli_fail_status(c);
-      break;
-    }
-    remember(&h, &r);
-    show_progress(c, info, &r, &h, limit);
-    if (watch && !isnan(r.validation)) code = show_heads(c, training);
-  }
-  if (code == CLI_OK && h.n == 0) cli_note(c, "there is nothing left to do");
+  remember_log(&h, info->output);
+  while (code == CLI_OK && !r.done) code = take_step(c, training, &r, &h, &heads, limit);
+  if (code == CLI_OK && h.taken == 0) cli_note(c, "there is nothing left to do");
   if (code == CLI_OK && h.n > 0) code = draw(c, info, &h);
-  if (code == CLI_OK && (h.n > 0 || c->json)) report(c, info, &r, &h);
+  if (code == CLI_OK) report(c, info, r.early, &h);
+  watch_free(&heads);
   forget(&h);
   return code;
 }

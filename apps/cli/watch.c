@@ -2,16 +2,15 @@
 #include "watch.h"
 
 #include <math.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "attend/capture.h"
 #include "attend/session.h"
+#include "curve.h"
+#include "memory.h"
 
 enum { PERIOD_MOST = 32 };
-
-const char *const watch_names[WATCH_SCORES] = {"previous", "induction", "duplicate", "first",
-                                               "entropy"};
 
 /* The scores of one head with weights a [n,n], n = 2 period. */
 static void score(double out[WATCH_SCORES], const float *a, int64_t period) {
@@ -44,7 +43,7 @@ static att_status read_patterns(double *scores, const att_model_info *info,
   return ATT_OK;
 }
 
-att_status watch_heads(double *scores, const att_model *model, uint64_t seed) {
+att_status watch_heads(double *scores, double *most, const att_model *model, uint64_t seed) {
   const att_model_info *info = att_model_describe(model);
   int64_t period = info->context / 2 < PERIOD_MOST ? info->context / 2 : PERIOD_MOST;
   int32_t ids[2 * PERIOD_MOST];
@@ -63,7 +62,50 @@ att_status watch_heads(double *scores, const att_model *model, uint64_t seed) {
     status = att_capture_create(&capture, session, "*hook_pattern", 2 * period, 1 << 28);
   if (status == ATT_OK) status = att_session_eval(session, ids, 2 * period);
   if (status == ATT_OK) status = read_patterns(scores, info, capture, period);
+  *most = log2(2 * (double)period);
   att_capture_free(capture);
   att_session_free(session);
   return status;
+}
+
+/* ---- how they form ---- */
+
+att_status watch_again(watch *w, const att_model *model, uint64_t seed) {
+  const att_model_info *info = att_model_describe(model);
+  size_t n = (size_t)(info->layers * info->heads) * WATCH_SCORES;
+  w->layers = info->layers, w->heads = info->heads;
+  if (w->n == WATCH_KEPT) {
+    free(w->scores[0]);
+    memmove(w->scores, w->scores + 1, --w->n * sizeof *w->scores);
+  }
+  w->scores[w->n] = memory_get(n, sizeof **w->scores);
+  return watch_heads(w->scores[w->n++], &w->most, model, seed);
+}
+
+void watch_free(watch *w) {
+  while (w->n > 0) free(w->scores[--w->n]);
+}
+
+void watch_print(FILE *out, const term *t, const watch *w) {
+  static const char *const names[WATCH_SCORES] = {"previous", "induction", "duplicate", "first",
+                                                  "entropy"};
+  fprintf(out, "  head  ");
+  for (int s = 0; s < WATCH_SCORES; s++)
+    fprintf(out, s < WATCH_SCORES - 1 ? "%-13s" : "%s\n", names[s]);
+  for (int64_t i = 0; i < w->layers * w->heads; i++) {
+    char head[48];
+    snprintf(head, sizeof head, "%lld.%lld", (long long)(i / w->heads), (long long)(i % w->heads));
+    fprintf(out, "  %-5s", head);
+    for (int s = 0; s < WATCH_SCORES; s++) {
+      double most = s == WATCH_SCORES - 1 ? w->most : 1;
+      fprintf(out, " %.2f ", w->scores[w->n - 1][i * WATCH_SCORES + s]);
+      for (int k = 0; k < w->n; k++) {
+        char block[4];
+        curve_block(block, t, w->scores[k][i * WATCH_SCORES + s] / most);
+        fputs(block, out);
+      }
+      if (s < WATCH_SCORES - 1) fprintf(out, "%*s", WATCH_KEPT - w->n + 1, "");
+    }
+    fputc('\n', out);
+  }
 }

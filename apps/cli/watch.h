@@ -1,19 +1,34 @@
 /* watch.h — what a model's heads have learned to do, measured on a text of random
- * tokens that is there twice. */
+ * tokens that is there twice, and how that changed. */
 #ifndef ATTEND_CLI_WATCH_H
 #define ATTEND_CLI_WATCH_H
 
 #include <stdint.h>
+#include <stdio.h>
 
 #include "attend/model.h"
+#include "term.h"
 
-enum { WATCH_SCORES = 5 };
-extern const char *const watch_names[WATCH_SCORES];
+enum { WATCH_SCORES = 5, WATCH_KEPT = 6 };
 
 /* scores [layers, heads, WATCH_SCORES]: mean weight on the token before
  * ("previous"); on what followed this token the first time ("induction"); on its
  * first occurrence ("duplicate"); on the very first ("first"); mean entropy in
- * bits ("entropy"). */
-att_status watch_heads(double *scores, const att_model *model, uint64_t seed);
+ * bits ("entropy"). *most is the entropy of equal weights at the last position. */
+att_status watch_heads(double *scores, double *most, const att_model *model, uint64_t seed);
+
+/* The last measurements of one model, the newest last. Begins as {0}. */
+typedef struct watch {
+  double *scores[WATCH_KEPT];
+  int n;
+  int64_t layers, heads;
+  double most; /* entropy */
+} watch;
+
+att_status watch_again(watch *w, const att_model *model, uint64_t seed);
+void watch_free(watch *w);
+
+/* A row for each head: every score, and blocks for how it came to be. */
+void watch_print(FILE *out, const term *t, const watch *w);
 
 #endif
