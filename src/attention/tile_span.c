@@ -199,6 +199,36 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
               a->v.stride[3], n);
 }
 
+/* Rows from key `next` on, if they are the caller's own and few enough rows of
+ * queries pass for memory to be what they wait for. */
+static att_fetch fetch_rows(const att_tile_work *w, const att_view *x, int64_t next) {
+  int64_t bytes = att_dtype_bytes(x->dtype);
+  if (w->problem->args->cache || w->rows > w->tiling->tile || next >= w->high || x->stride[3] != 1)
+    return (att_fetch){0};
+  int64_t at = att_view_at(x, w->sequence.batch, w->kv_head, w->sequence.k_first + next);
+  return (att_fetch){
+      .from = (const unsigned char *)x->data + at * bytes,
+      .row = x->stride[2] * bytes,
+      .width = x->shape[3] * bytes,
+  };
+}
+
+/* Keys are packed a span at a time: while one is multiplied, the next comes. */
+att_fetch att_tile_fetch_keys(const att_tile_work *w, int64_t first) {
+  att_fetch fetch = fetch_rows(w, &w->problem->args->k, first + w->problem->span);
+  fetch.rows = ATT_LANES;
+  return fetch;
+}
+
+/* Values are read as they lie, so the next block's, shared out over the panels. */
+att_fetch att_tile_fetch_values(const att_tile_work *w, int64_t first) {
+  const att_problem *p = w->problem;
+  int64_t panels = (p->dv + ATT_LANES - 1) / ATT_LANES;
+  att_fetch fetch = fetch_rows(w, &p->args->v, first + p->block);
+  fetch.rows = (p->block + panels - 1) / panels;
+  return fetch;
+}
+
 bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first,
                    int64_t *end) {
   int64_t low = *end, high = *first;

@@ -47,6 +47,7 @@ void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_
     product.c = w->s + (at - first);
     product.cols = stop - at;
     product.ahead = ahead(w, product.b, att_tile_keys, at);
+    product.fetch = att_tile_fetch_keys(w, at);
     w->product(&product);
   }
 }
@@ -97,6 +98,7 @@ static void mix_values(const att_tile_work *w, int64_t at, int64_t rows, int64_t
     mix.a = w->s + (key - first);
     mix.k = stop - key;
     mix.ahead = ahead(w, mix.b, att_tile_values, key);
+    mix.fetch = att_tile_fetch_values(w, key);
     if (careful)
       att_tile_mix_visible(w, &mix);
     else

@@ -107,6 +107,11 @@ void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t p
 const void *att_tile_keys(const att_tile_work *w, int64_t first, int64_t *end);
 const void *att_tile_values(const att_tile_work *w, int64_t first, int64_t *end);
 
+/* What to fetch while keys from `first` on are multiplied, and while values are:
+ * where few rows pass, memory would otherwise wait for them. */
+att_fetch att_tile_fetch_keys(const att_tile_work *w, int64_t first);
+att_fetch att_tile_fetch_values(const att_tile_work *w, int64_t first);
+
 /* Narrows the keys to panels that some row's interval meets; false if none. */
 bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first, int64_t *end);
 

@@ -16,6 +16,13 @@
 
 #define ATT_LANES 16 /* width of a panel, and of tree16 */
 
+/* Memory that is needed soon, a hint: rows of `width` bytes, `row` bytes apart, of
+ * which `rows` are to be fetched beside each panel of B, in order. */
+typedef struct att_fetch {
+  const void *from; /* NULL: none */
+  int64_t row, width, rows;
+} att_fetch;
+
 /* C [rows, cols] = A [rows, k] B [k, cols]: c(r,n) is one chain of multiply-adds
  * over k in ascending order, from +0 or, with `accumulate`, from the old c(r,n)
  * (times scale[r] if given); then + bias[n]; then + residual(r,n). B lies in panels of 16 columns:
@@ -29,7 +36,8 @@ typedef struct att_tile {
   const void *b;        /* f32, or what the kernel's name says */
   int64_t b_panel, b_k; /* in elements */
   int64_t rows, cols, k;
-  int64_t ahead; /* bytes from an element of b to one needed soon; a hint */
+  int64_t ahead;   /* up to four rows: bytes from an element of b to one needed soon */
+  att_fetch fetch; /* more rows: what to fetch beside the arithmetic */
   bool accumulate;
   const float *scale;    /* [rows] or NULL; with accumulate */
   const float *bias;     /* [cols] or NULL */
