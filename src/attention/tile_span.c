@@ -202,9 +202,9 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
 /* Rows from key `next` on, if they are the caller's own and few enough rows of
  * queries pass for memory to be what they wait for. */
 static att_fetch fetch_rows(const att_tile_work *w, const att_view *x, int64_t next) {
-  int64_t bytes = att_dtype_bytes(x->dtype);
-  if (w->problem->args->cache || w->rows > w->tiling->tile || next >= w->high || x->stride[3] != 1)
+  if (next >= w->high || w->rows > w->tiling->tile || !x->data || x->stride[3] != 1)
     return (att_fetch){0};
+  int64_t bytes = att_dtype_bytes(x->dtype);
   int64_t at = att_view_at(x, w->sequence.batch, w->kv_head, w->sequence.k_first + next);
   return (att_fetch){
       .from = (const unsigned char *)x->data + at * bytes,

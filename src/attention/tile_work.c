@@ -177,8 +177,8 @@ static void gather_queries(att_tile_work *w) {
 static void gather_rules(att_tile_work *w, int64_t h, int64_t row) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
-  for (int64_t i = 0; i < w->positions; i++, row++) {
-    att_mask_query query = att_problem_query(p, &w->sequence, w->b, h, w->first_position + i);
+  att_mask_query query = att_problem_query(p, &w->sequence, w->b, h, w->first_position);
+  for (int64_t i = 0; i < w->positions; i++, row++, query.i++, query.position++) {
     att_mask_interval(&a->mask, &query, &w->lows[row], &w->highs[row]);
     w->row_positions[row] = query.position;
     if (w->slopes)
@@ -189,20 +189,29 @@ static void gather_rules(att_tile_work *w, int64_t h, int64_t row) {
   }
 }
 
+static att_tile_bounds bounds_of(const att_tile_work *w, int64_t row, int64_t end) {
+  att_tile_bounds all = {INT64_MAX, 0, w->lows[row], w->highs[row]};
+  for (; row < end; row++) {
+    int64_t low = w->lows[row], high = w->highs[row];
+    if (all.whole_low < low) all.whole_low = low;
+    if (all.whole_high > high) all.whole_high = high;
+    if (low >= high) continue;
+    if (all.low > low) all.low = low;
+    if (all.high < high) all.high = high;
+  }
+  return all;
+}
+
 /* What the rows' intervals say about each tile, and about the chunk. */
 static void find_bounds(att_tile_work *w) {
+  int64_t tile = w->tiling->tile;
   w->low = w->high = 0;
-  for (int64_t row = 0; row < w->rows; row++) {
-    att_tile_bounds *tile = &w->bounds[row / w->tiling->tile];
-    int64_t low = w->lows[row], high = w->highs[row];
-    if (row % w->tiling->tile == 0) *tile = (att_tile_bounds){INT64_MAX, 0, low, high};
-    if (tile->whole_low < low) tile->whole_low = low;
-    if (tile->whole_high > high) tile->whole_high = high;
-    if (low >= high) continue;
-    if (tile->low > low) tile->low = low;
-    if (tile->high < high) tile->high = high;
-    if (w->high == 0 || w->low > low) w->low = low;
-    if (w->high < high) w->high = high;
+  for (int64_t n = 0; n * tile < w->rows; n++) {
+    att_tile_bounds bounds = bounds_of(w, n * tile, att_at_most((n + 1) * tile, w->rows));
+    w->bounds[n] = bounds;
+    if (bounds.low >= bounds.high) continue;
+    if (w->high == 0 || w->low > bounds.low) w->low = bounds.low;
+    if (w->high < bounds.high) w->high = bounds.high;
   }
 }
 

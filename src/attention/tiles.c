@@ -19,6 +19,9 @@
 
 #include "base/threads.h"
 
+/* Pairs of a query and a key that repay the handing out of a piece of work. */
+#define SMALL_PIECE 32768
+
 /* How far behind a piece of b the block after this one lies, for a hint. */
 static int64_t ahead(const att_tile_work *w, const void *b,
                      const void *(*find)(const att_tile_work *, int64_t, int64_t *),
@@ -271,6 +274,15 @@ static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
   }
 }
 
+/* Short sequences go several at a time: a worker's memory is laid out for each
+ * piece, which would take as long as the smallest of them. */
+static int64_t grain(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces) {
+  int64_t one = plan->tiling.chunk * p->s, most = pieces / (8 * att_runtime_threads(plan->runtime));
+  int64_t wanted = SMALL_PIECE / (one > 0 ? one : 1);
+  if (wanted > most) wanted = most;
+  return wanted > 1 ? wanted : 1;
+}
+
 void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem) {
   tiles_job job = {plan, problem, 0};
   int64_t pairs = problem->b * problem->g;
@@ -282,5 +294,6 @@ void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem) {
   }
   int64_t positions = plan->tiling.chunk / problem->group;
   job.chunks = (problem->t + positions - 1) / positions;
-  att_parallel_for(plan->runtime, pairs * job.chunks, 1, run_chunks, &job);
+  int64_t pieces = pairs * job.chunks;
+  att_parallel_for(plan->runtime, pieces, grain(plan, problem, pieces), run_chunks, &job);
 }

@@ -32,6 +32,7 @@ static bool check_product(const att_kernels *x, const att_kernels *p, bench *t) 
     memcpy(t->d, t->c, sizeof t->c);
     att_tile tile = {.a = t->a, .a_row = k, .a_k = 1, .b = t->b, .b_panel = k * 16, .b_k = 16};
     tile.rows = rows, tile.cols = cols, tile.k = k, tile.c_row = 64, tile.accumulate = rows % 2;
+    if (rows % 3) tile.fetch = (att_fetch){t->b, 64, 100, 16};
     tile.c = t->c;
     x->tile_product(&tile);
     tile.c = t->d;

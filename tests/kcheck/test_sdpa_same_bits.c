@@ -1,7 +1,8 @@
 /* Random calls of attention with all features mixed, each run by the
  * definition (row by row) and in tiles on every target of the class: the same
- * bits. The seed of a call is printed when it fails; ATT_CALLS and ATT_SEED in
- * the environment make it longer or start elsewhere. */
+ * bits. The seeds are printed, and that of a call that fails; ATT_CALLS and
+ * ATT_SEED in the environment make it longer (`make test-long` does 20,000, half
+ * in each class) or start elsewhere. */
 #include "support.h"
 
 #include <math.h>
@@ -216,6 +217,9 @@ static void check_class(const char *target) {
   int calls = getenv("ATT_CALLS") ? atoi(getenv("ATT_CALLS")) : most;
   att_runtime *definition = open_target(target, 1), *runtimes[16];
   int n_runtimes = open_class(runtimes, definition);
+  print_message("class %s, %d targets: seeds %llu … %llu\n", att_runtime_class(definition),
+                n_runtimes, (unsigned long long)seed,
+                (unsigned long long)seed + (unsigned)calls - 1);
   call c = {.q = malloc(max_floats * 4),
             .k = malloc(max_floats * 4),
             .v = malloc(max_floats * 4),

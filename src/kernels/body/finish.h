@@ -71,7 +71,10 @@ static void body_finish_rows(const att_finish_rows *f) {
     const float *o = f->sink ? out : f->o + r * f->o_row;
     bool empty = f->m[r] == -INFINITY && f->l[r] == 0.0f;
     vf scale = v_set1(1.0f / f->l[r]), zero = v_set1(0.0f);
-    for (int64_t c = 0; c < f->n; c += VN) {
+    int64_t c = 0;
+    for (; !empty && c + VN <= f->n; c += VN)
+      v_store(out + c, v_add(v_mul(v_load(o + c), scale), zero));
+    for (; c < f->n; c += VN) {
       int lanes = f->n - c < VN ? (int)(f->n - c) : VN;
       vf x = v_add(v_mul(v_load_n(o + c, lanes), scale), zero);
       v_store_n(out + c, empty ? zero : x, lanes);

@@ -125,19 +125,19 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }
 
-/* Some rows of P panels: full blocks, then halves of what is left. */
+/* Some rows of P panels: full blocks, then halves of what is left. Sixteen are better two times
+ * eight than twelve and four, whose chains are too few to hide each other's latency. */
 #define V_PRODUCT_ROWS(P, kind)                                                                    \
   static void body_product_rows_##P##_##kind(const att_tile *t, int64_t panel, int64_t cols) {     \
     int64_t row = 0;                                                                               \
     for (; t->fetch.from && row + V_TILE_ROWS <= t->rows && row < P * V_TILE_ROWS;                 \
          row += V_TILE_ROWS)                                                                       \
       body_product_block(t, row, panel, V_TILE_ROWS, P, cols, kind, true);                         \
-    for (; row + V_TILE_ROWS <= t->rows; row += V_TILE_ROWS)                                       \
+    for (; row + V_TILE_ROWS <= t->rows && !(V_TILE_ROWS > 8 && t->rows - row == 16);              \
+         row += V_TILE_ROWS)                                                                       \
       body_product_block(t, row, panel, V_TILE_ROWS, P, cols, kind, false);                        \
-    if (V_TILE_ROWS > 8 && row + 8 <= t->rows) {                                                   \
+    for (; V_TILE_ROWS > 8 && row + 8 <= t->rows; row += 8)                                        \
       body_product_block(t, row, panel, V_TILE_ROWS > 8 ? 8 : 1, P, cols, kind, false);            \
-      row += 8;                                                                                    \
-    }                                                                                              \
     if (V_TILE_ROWS > 4 && row + 4 <= t->rows) {                                                   \
       body_product_block(t, row, panel, V_TILE_ROWS > 4 ? 4 : 1, P, cols, kind, false);            \
       row += 4;                                                                                    \
