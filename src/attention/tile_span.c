@@ -199,11 +199,10 @@ void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end) {
               a->v.stride[3], n);
 }
 
-/* Rows from key `next` on, if they are the caller's own and few enough rows of
- * queries pass for memory to be what they wait for. */
+/* The caller's rows from key `next` on. Those of a cache or of pages come as they
+ * are found. */
 static att_fetch fetch_rows(const att_tile_work *w, const att_view *x, int64_t next) {
-  if (next >= w->high || w->rows > w->tiling->tile || !x->data || x->stride[3] != 1)
-    return (att_fetch){0};
+  if (next >= w->high || !x->data || x->stride[3] != 1) return (att_fetch){0};
   int64_t bytes = att_dtype_bytes(x->dtype);
   int64_t at = att_view_at(x, w->sequence.batch, w->kv_head, w->sequence.k_first + next);
   return (att_fetch){
@@ -213,18 +212,23 @@ static att_fetch fetch_rows(const att_tile_work *w, const att_view *x, int64_t n
   };
 }
 
-/* Keys are packed a span at a time: while one is multiplied, the next comes. */
 att_fetch att_tile_fetch_keys(const att_tile_work *w, int64_t first) {
-  att_fetch fetch = fetch_rows(w, &w->problem->args->k, first + w->problem->span);
+  if (w->next_span == 0) return (att_fetch){0};
+  att_fetch fetch = fetch_rows(w, &w->problem->args->k, first + w->next_span);
   fetch.rows = ATT_LANES;
   return fetch;
 }
 
-/* Values are read as they lie, so the next block's, shared out over the panels. */
+/* Values that are read as they lie are needed earlier: the next block's. */
 att_fetch att_tile_fetch_values(const att_tile_work *w, int64_t first) {
   const att_problem *p = w->problem;
-  int64_t panels = (p->dv + ATT_LANES - 1) / ATT_LANES;
-  att_fetch fetch = fetch_rows(w, &p->args->v, first + p->block);
+  if (w->next_span == 0 || p->dv == 0) return (att_fetch){0};
+  int64_t panels = (p->dv + ATT_LANES - 1) / ATT_LANES, next = first + p->block;
+  if (w->v == w->v_store)
+    next = first + w->next_span;
+  else if (next >= w->span_end)
+    next += w->next_span - p->span;
+  att_fetch fetch = fetch_rows(w, &p->args->v, next);
   fetch.rows = (p->block + panels - 1) / panels;
   return fetch;
 }

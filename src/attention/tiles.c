@@ -174,6 +174,7 @@ static int64_t span_end(const att_tile_work *w, int64_t first) {
  * span its result is their total. */
 static void run_span(att_tile_work *w, bool is_first) {
   int64_t dv = w->problem->dv, tile = w->tiling->tile;
+  w->next_span = w->rows <= tile ? w->problem->span : 0;
   for (int64_t row = 0; row < w->rows; row += tile) {
     int64_t rows = w->rows - row < tile ? w->rows - row : tile;
     if (is_first) {
@@ -241,6 +242,7 @@ static void run_spans(void *context, int64_t begin, int64_t end, int worker) {
     for (int64_t r = 0; r < w.rows; r++) w.sm[r] = -INFINITY, w.sl[r] = 0.0f;
     if (first >= w.high || first + job->problem->span <= w.low) continue;
     att_tile_load_span(&w, first, span_end(&w, first));
+    w.next_span = job->problem->span * att_runtime_threads(job->plan->runtime);
     tile_span(&w, 0, w.rows);
   }
 }

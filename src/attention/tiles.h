@@ -52,6 +52,7 @@ typedef struct att_tile_work {
   int64_t k_panel, v_row, v_panel;
   bool keys_only; /* values are not loaded */
   int64_t span_first, span_end;
+  int64_t next_span;        /* keys from here to the next span; 0: many rows */
   float *k_store, *v_store; /* packed here unless usable as they lie */
   unsigned char *panel;     /* 16 keys as the caller's pages hold them, or NULL */
 
@@ -107,8 +108,9 @@ void att_tile_use_partial(att_tile_work *w, const att_sdpa_plan *plan, int64_t p
 const void *att_tile_keys(const att_tile_work *w, int64_t first, int64_t *end);
 const void *att_tile_values(const att_tile_work *w, int64_t first, int64_t *end);
 
-/* What to fetch while keys from `first` on are multiplied, and while values are:
- * where few rows pass, memory would otherwise wait for them. */
+/* What to fetch while keys from `first` on are multiplied, and while their values
+ * are: few rows take no longer than memory does, so the span that this worker takes
+ * next should be on its way. */
 att_fetch att_tile_fetch_keys(const att_tile_work *w, int64_t first);
 att_fetch att_tile_fetch_values(const att_tile_work *w, int64_t first);
 
