@@ -16,6 +16,13 @@
 #define V_MOST_PANELS V_TILE_PANELS
 #endif
 
+/* Targets without a prefetch instruction say V_FETCHES 0; V_HIDE makes the
+ * compiler forget where an address comes from, where it knows too much. */
+#ifndef V_HIDE
+#define V_FETCHES 1
+#define V_HIDE(address) (void)0
+#endif
+
 /* The row's address: base of its group of three, plus 0, 1 or 2 strides. */
 #define V_A(base, r) ((base)[(r) / 3] + ((r) % 3) * a_row)
 
@@ -111,8 +118,9 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
   body_product_begin(acc, t, c, row, R, P, cols);
   for (int64_t j = 0; j < k; j++) {
     vf column[V_MOST_PANELS];
+    V_HIDE(b);
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
-    if (R <= 4)
+    if (V_FETCHES && R <= 4)
       for (int p = 0; p < P; p++) body_product_fetch(b, p * b_panel * (kind ? 2 : 4) + t->ahead);
     if (fetches) body_fetch_step(&fetch);
     for (int r = 0; r < R; r++) {

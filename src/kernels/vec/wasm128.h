@@ -11,6 +11,11 @@
 #define V_TILE_ROWS 2
 #define V_TILE_PANELS 1
 
+/* clang splits the addresses of a loop into parts that share registers and adds
+ * them again before each load, whose own offset then stays 0. */
+#define V_HIDE(address) __asm__("" : "+r"(address))
+#define V_FETCHES 0
+
 static inline qf q_fma(qf x, qf y, qf z) { return x * y + z; }
 static inline qf q_sqrt(qf x) { return (qf)wasm_f32x4_sqrt((v128_t)x); }
 static inline qf q_max(qf x, qf y) { return (qf)wasm_f32x4_pmax((v128_t)x, (v128_t)y); }
