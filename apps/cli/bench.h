@@ -62,7 +62,9 @@ typedef struct bench_tensors {
   uint8_t *dense;
   int32_t *cu;
   int64_t *prefix;
-  double pairs; /* visible ones of all heads */
+  void *results[4]; /* what rows are asked for, if anything */
+  int64_t last;     /* the row whose weights are */
+  double pairs;     /* visible ones of all heads */
 } bench_tensors;
 void bench_tensors_make(bench_tensors *out, const bench_case *what);
 void bench_tensors_free(bench_tensors *tensors);

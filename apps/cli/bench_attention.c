@@ -41,6 +41,7 @@ static int64_t cases(bench_case *out, int64_t most) {
   CASE(with("alibi"));
   CASE(with("softcap"));
   CASE(with("sink"));
+  CASE(with("row,columns,entropy"));
   w = with("prefix"), w.prefix = 512;
   CASE(w);
   static const int64_t dims[] = {80, 96, 100, 256};

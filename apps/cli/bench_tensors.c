@@ -80,6 +80,25 @@ static double count_pairs(const bench_tensors *a, const bench_case *w) {
   return pairs * (double)times;
 }
 
+/* What is told about rows: the weights of one, sums of columns, entropies, and lse
+ * with any of them. */
+static void ask_for_results(bench_tensors *a, const bench_case *w) {
+  int64_t row[4] = {w->b, w->h, 1, w->s}, columns[3] = {w->b, w->h, w->s};
+  int64_t rows[3] = {w->b, w->h, w->t}, *lists[4] = {row, columns, rows, rows};
+  static const char *const names[] = {"row", "columns", "entropy"};
+  att_view *views[] = {&a->args.weights, &a->args.column_sums, &a->args.entropy, &a->args.lse};
+  bool any = false;
+  for (int n = 0; n < 4; n++) {
+    if (n < 3 ? !bench_has(w, names[n]) : !any) continue;
+    any = true;
+    att_view view = att_view_of(NULL, ATT_F32, n == 0 ? 4 : 3, lists[n]);
+    view.data = a->results[n] = bench_numbers(att_view_count(&view), ATT_F32);
+    *views[n] = view;
+  }
+  a->last = w->t - 1;
+  if (bench_has(w, "row")) a->args.rows = &a->last, a->args.n_rows = 1;
+}
+
 void bench_tensors_make(bench_tensors *a, const bench_case *w) {
   *a = (bench_tensors){.q = bench_numbers(w->b * w->h * w->t * w->d, w->dtype),
                        .k = bench_numbers(w->b * w->g * w->s * w->d, w->dtype),
@@ -91,10 +110,13 @@ void bench_tensors_make(bench_tensors *a, const bench_case *w) {
   a->args.v = tensor(a->v, w, w->g, w->s, w->dv);
   a->args.out = tensor(a->out, w, w->h, w->t, w->dv);
   choose_masks(a, w);
+  ask_for_results(a, w);
   a->pairs = count_pairs(a, w) * (double)w->h;
 }
 
 void bench_tensors_free(bench_tensors *a) {
-  void *all[] = {a->q, a->k, a->v, a->out, a->bias, a->heads, a->dense, a->cu, a->prefix};
+  void *all[] = {a->q,          a->k,          a->v,         a->out,    a->bias,
+                 a->heads,      a->dense,      a->cu,        a->prefix, a->results[0],
+                 a->results[1], a->results[2], a->results[3]};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) free(all[i]);
 }
