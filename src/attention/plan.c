@@ -17,10 +17,6 @@ void *att_workspace_take(att_workspace *arena, int64_t count, int64_t size) {
   return arena->base ? arena->base + at : NULL;
 }
 
-static bool wants_results(const att_sdpa_args *a) {
-  return a->weights.data || a->scores.data || a->column_sums.data || a->entropy.data;
-}
-
 /* Scores before the mask are there for hidden keys too: no tile has them all. */
 static bool wants_unmasked(const att_sdpa_args *a) {
   return a->scores.data && a->score_stage != ATT_SCORES_MASKED;
@@ -92,7 +88,7 @@ att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
       .span = p.span,
       .dtype = p.dtype,
       .q_dtype = args->q.dtype,
-      .results = wants_results(args),
+      .results = att_wants_results(args),
   };
   plan.path = att_path_of(&p, runtime);
   if (args->strict && plan.path != ATT_PATH_TILES)
@@ -144,7 +140,7 @@ static att_status check_fit(const att_sdpa_plan *plan, const att_problem *p) {
   if (p->b > plan->b || p->t > plan->t || p->s > plan->s)
     return att_fail(ATT_BAD_SHAPE, "the call is larger than its plan (B %lld, T %lld, S %lld)",
                     (long long)plan->b, (long long)plan->t, (long long)plan->s);
-  if (wants_results(a) && !plan->results)
+  if (att_wants_results(a) && !plan->results)
     return att_fail(ATT_BAD_ARGUMENT, "the call asks for weights or scores, its plan did not");
   int64_t bytes = worker_bytes(plan, p);
   if (plan->totals && att_tiles_total_bytes(p) > plan->total_bytes)
@@ -163,6 +159,16 @@ static void run_unmasked(const att_sdpa_plan *plan, const att_problem *all) {
   att_rows_run(plan, &p, false);
 }
 
+/* A strip serves results of all rows; single ones are made afterwards. */
+static void run_tiles(const att_sdpa_plan *plan, const att_problem *p) {
+  if (plan->tiling.strip && att_wants_all_rows(p->args) && p->h > 0 && p->t > 0) {
+    att_tiles_run_with_results(plan, p);
+    return;
+  }
+  att_tiles_run(plan, p);
+  if (att_wants_results(p->args)) att_tiles_results(plan, p);
+}
+
 att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
   if (!plan) return att_fail(ATT_BAD_ARGUMENT, "att_sdpa: plan is NULL");
   att_problem p;
@@ -177,8 +183,7 @@ att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args) {
   case ATT_PATH_ROWS: att_rows_run(plan, &p, true); break;
   case ATT_PATH_F64: att_f64_run(plan, &p); break;
   case ATT_PATH_TILES:
-    att_tiles_run(plan, &p);
-    if (wants_results(args)) att_tiles_results(plan, &p);
+    run_tiles(plan, &p);
     if (wants_unmasked(args)) run_unmasked(plan, &p);
     break;
   }

@@ -18,6 +18,7 @@ typedef struct att_tiling {
   int64_t tile;      /* rows whose scores are in flight together */
   bool split;        /* spans are pieces of their own, merged afterwards */
   int64_t max_spans; /* with split */
+  int64_t strip;     /* columns of the products that a chunk keeps for results; 0: none */
 } att_tiling;
 
 struct att_sdpa_plan {
@@ -59,7 +60,17 @@ int64_t att_tiles_partial_bytes(const att_problem *problem, const att_tiling *ti
 /* Bytes of all rows' totals, for results; -1 likewise. */
 int64_t att_tiles_total_bytes(const att_problem *problem);
 
-/* Weights, masked scores, entropy and column sums after att_tiles_run. */
+/* Are weights, scores, column sums or entropy wanted, and of which rows? */
+static inline bool att_wants_results(const att_sdpa_args *a) {
+  return a->weights.data || a->scores.data || a->column_sums.data || a->entropy.data;
+}
+static inline bool att_wants_all_rows(const att_sdpa_args *a) {
+  return a->column_sums.data || a->entropy.data || (att_wants_results(a) && !a->rows);
+}
+
+/* Weights, masked scores, entropy and column sums: after att_tiles_run, or with a
+ * tiling that has a strip together with it. */
+void att_tiles_run_with_results(const att_sdpa_plan *plan, const att_problem *problem);
 void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem);
 
 /* Runs. `mix` false: only weights, scores, column sums and entropy. */

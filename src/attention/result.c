@@ -51,13 +51,13 @@ static void find_weights(const att_result *r) {
     r->weights[j] = empty || r->scores[j] == -INFINITY ? 0.0f : r->weights[j] * scale;
 }
 
-/* tree16 over keys of -w log w; w = 0 counts as 0. */
+/* tree16 over keys of -w log w, where log w = (s - m) - log l; w = 0 counts as 0. */
 static float entropy_of(const att_result *r) {
-  float partial[ATT_LANES] = {0};
+  float partial[ATT_LANES] = {0}, log_sum;
+  r->kernels->map_log(&log_sum, &r->sum, 1);
   for (int64_t j = 0; j < r->sequence->n; j++) {
-    float w = r->weights[j], log_w = 0.0f;
+    float w = r->weights[j], log_w = r->scores[j] - r->max - log_sum;
     if (w == 0.0f) continue;
-    r->kernels->map_log(&log_w, &w, 1);
     partial[j % ATT_LANES] = partial[j % ATT_LANES] - w * log_w;
   }
   for (int half = ATT_LANES / 2; half >= 1; half /= 2)

@@ -1,10 +1,11 @@
 /* Weights, scores, entropy and column sums, in tiles.
  *
- * Once every row's (m, l) is known its weights are exp(s - m) / l, and any tile of
- * them can be made again from queries and keys. A piece of work is all rows of a
- * group's heads: span after span, and in each the rows in ascending order. So an
- * entropy's sums run over ascending keys, a column's over ascending rows, as the
- * definition has it (result.c). */
+ * Once every row's (m, l) is known its weights are exp(s - m) / l. A chunk of few
+ * rows keeps its products until then (a strip). Where that would be too much, or
+ * only single rows are wanted, they are made again from queries and keys: a piece
+ * of work is then all rows of a group's heads, span after span, and in each the rows
+ * in ascending order. Either way an entropy's sums run over ascending keys, a
+ * column's over ascending rows, as the definition has it (result.c). */
 #include <string.h>
 
 #include "attention/result.h"
@@ -47,6 +48,11 @@ static void move_columns(const att_tile_work *w, int64_t h, int64_t first, int64
   const att_view *view = &w->problem->args->column_sums;
   float *from = (float *)view->data + w->sequence.batch * view->stride[0] + h * view->stride[1];
   int64_t key = w->sequence.k_first + first;
+  if (view->stride[2] == 1 && key + end - first <= view->shape[2]) {
+    size_t bytes = (size_t)(end - first) * sizeof(float);
+    back ? memcpy(from + key, w->columns, bytes) : memcpy(w->columns, from + key, bytes);
+    return;
+  }
   for (int64_t j = 0; j < end - first; j++) {
     if (key + j >= view->shape[2]) { /* the result is narrower than the cache */
       w->columns[j] = 0.0f;
@@ -69,13 +75,17 @@ static void result_block(att_tile_work *w, int64_t row, int64_t rows, int64_t fi
   if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
   att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
   if (kind == ATT_TILE_SKIP) return;
-  att_tile_products(w, row, rows, first, end);
+  if (!w->strip) att_tile_products(w, row, rows, first, end);
   att_weights_tile tile = {
       .scores = att_tile_scores(w, row, rows, first, end, kind, &mask),
       .w = w->weights,
       .w_row = w->problem->block,
       .columns = w->columns,
   };
+  if (w->strip) {
+    tile.scores.s = w->strip + row * w->tiling->strip + first;
+    tile.scores.s_row = w->tiling->strip;
+  }
   for (int64_t r = 0; r < rows; r++) {
     const float *total = att_tile_total(w, n, i + r);
     w->own_m[r] = total[0];
@@ -92,7 +102,7 @@ static void result_block(att_tile_work *w, int64_t row, int64_t rows, int64_t fi
     int64_t at = w->first_position + i + r;
     put_row(w, &a->weights, h, at, first, end, w->weights + r * w->problem->block);
     if (wants_masked_scores(a))
-      put_row(w, &a->scores, h, at, first, end, w->s + r * w->problem->block);
+      put_row(w, &a->scores, h, at, first, end, tile.scores.s + r * tile.scores.s_row);
   }
 }
 
@@ -110,13 +120,9 @@ static void result_blocks(att_tile_work *w, int64_t row, int64_t rows) {
   }
 }
 
-static bool wants_all_rows(const att_sdpa_args *a) {
-  return a->column_sums.data || a->entropy.data || !a->rows;
-}
-
 /* All of the rows, or the chosen ones each by itself. */
 static void result_rows(att_tile_work *w, int64_t row, int64_t rows) {
-  if (wants_all_rows(w->problem->args)) {
+  if (att_wants_all_rows(w->problem->args)) {
     result_blocks(w, row, rows);
     return;
   }
@@ -126,7 +132,7 @@ static void result_rows(att_tile_work *w, int64_t row, int64_t rows) {
 
 /* Is anything wanted of a chunk of rows? */
 static bool chunk_is_wanted(const att_problem *p, int64_t first, int64_t end) {
-  if (wants_all_rows(p->args)) return true;
+  if (att_wants_all_rows(p->args)) return true;
   for (int64_t n = 0; n < p->args->n_rows; n++)
     if (p->args->rows[n] >= first && p->args->rows[n] < end) return true;
   return false;
@@ -143,27 +149,31 @@ static void result_chunk(att_tile_work *w) {
   }
 }
 
-/* What is left where no key is seen. */
-static void begin_results(att_tile_work *w) {
+/* What is left where no key is seen, of rows first … end-1 of each head. */
+static void begin_rows(att_tile_work *w, int64_t first, int64_t end) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
-  w->sequence = att_problem_sequence(p, w->b);
   for (int64_t n = 0; n < p->group; n++) {
     int64_t h = w->kv_head * p->group + n;
-    if (a->column_sums.data) att_result_clear_columns(p, w->b, h);
-    for (int64_t i = 0; i < w->sequence.t; i++) {
+    for (int64_t i = first; i < end; i++) {
       fill_row(w, &a->weights, h, i, 0.0f);
       if (wants_masked_scores(a)) fill_row(w, &a->scores, h, i, -INFINITY);
+      if (w->entropy) memset(w->entropy + (n * p->t + i) * ATT_LANES, 0, ATT_LANES * sizeof(float));
     }
   }
-  if (w->entropy) memset(w->entropy, 0, (size_t)(p->group * p->t * ATT_LANES) * sizeof(float));
 }
 
-static void finish_entropy(att_tile_work *w) {
+static void clear_columns(const att_tile_work *w) {
+  const att_problem *p = w->problem;
+  for (int64_t n = 0; w->columns && n < p->group; n++)
+    att_result_clear_columns(p, w->b, w->kv_head * p->group + n);
+}
+
+static void finish_entropy(att_tile_work *w, int64_t first, int64_t end) {
   const att_problem *p = w->problem;
   const att_view *view = &p->args->entropy;
-  for (int64_t n = 0; n < p->group; n++)
-    for (int64_t i = 0; i < w->sequence.t; i++) {
+  for (int64_t n = 0; w->entropy && n < p->group; n++)
+    for (int64_t i = first; i < end; i++) {
       float *partial = w->entropy + (n * p->t + i) * ATT_LANES;
       for (int half = ATT_LANES / 2; half >= 1; half /= 2)
         for (int lane = 0; lane < half; lane++)
@@ -181,11 +191,14 @@ static void run_results(void *context, int64_t begin, int64_t end, int worker) {
   att_tile_work w;
   att_tile_work_init(&w, job->plan, p, worker);
   w.keys_only = true;
+  w.strip = NULL;
   int64_t positions = w.tiling->chunk / p->group;
   for (int64_t pair = begin; pair < end; pair++) {
     w.b = pair / p->g;
     w.kv_head = pair % p->g;
-    begin_results(&w);
+    w.sequence = att_problem_sequence(p, w.b);
+    clear_columns(&w);
+    begin_rows(&w, 0, w.sequence.t);
     for (int64_t first = 0; first < w.sequence.n; first += p->span) {
       int64_t last = first + p->span < w.sequence.n ? first + p->span : w.sequence.n;
       bool loaded = false;
@@ -197,7 +210,7 @@ static void run_results(void *context, int64_t begin, int64_t end, int worker) {
         result_chunk(&w);
       }
     }
-    if (w.entropy) finish_entropy(&w);
+    finish_entropy(&w, 0, w.sequence.t);
   }
 }
 
@@ -206,4 +219,41 @@ void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem) {
   if (problem->h == 0) return; /* without rows columns are still cleared */
   results_job job = {plan, problem, (problem->t + positions - 1) / positions};
   att_parallel_for(plan->runtime, problem->b * problem->g, 1, run_results, &job);
+}
+
+/* One chunk: its rows' totals, then what is told about them from the products
+ * that it kept. */
+static void run_strip(att_tile_work *w) {
+  int64_t end = w->first_position + w->positions;
+  att_tile_run_chunk(w);
+  begin_rows(w, w->first_position, end);
+  w->span_first = 0;
+  w->span_end = w->sequence.n;
+  result_chunk(w);
+  finish_entropy(w, w->first_position, end);
+}
+
+/* Pieces are chunks, or with column sums all chunks of a group's heads in order. */
+static void run_strips(void *context, int64_t begin, int64_t end, int worker) {
+  const results_job *job = context;
+  const att_problem *p = job->problem;
+  bool ordered = p->args->column_sums.data;
+  int64_t pairs = p->b * p->g;
+  att_tile_work w;
+  att_tile_work_init(&w, job->plan, p, worker);
+  for (int64_t piece = begin; piece < end; piece++) {
+    int64_t pair = piece % pairs, chunk = ordered ? 0 : job->chunks - 1 - piece / pairs;
+    w.b = pair / p->g;
+    w.kv_head = pair % p->g;
+    clear_columns(&w);
+    for (int64_t stop = ordered ? job->chunks : chunk + 1; chunk < stop; chunk++)
+      if (att_tile_begin(&w, pair, chunk)) run_strip(&w);
+  }
+}
+
+void att_tiles_run_with_results(const att_sdpa_plan *plan, const att_problem *problem) {
+  int64_t positions = plan->tiling.chunk / problem->group, pairs = problem->b * problem->g;
+  results_job job = {plan, problem, (problem->t + positions - 1) / positions};
+  if (!problem->args->column_sums.data) pairs *= job.chunks;
+  att_parallel_for(plan->runtime, pairs, 1, run_strips, &job);
 }

@@ -10,6 +10,23 @@
 #define CHUNK_ROWS 1024
 /* Scores of so many rows x 128 keys stay close to the processor. */
 #define TILE_ROWS 48
+/* A chunk that keeps its products has so many rows, and so many floats at most. */
+#define STRIP_ROWS 144
+#define STRIP_FLOATS (1 << 21)
+
+/* Results need every product twice: before and after a row's total is known. A
+ * chunk of few rows can keep them. Column sums take rows in order, so that only
+ * heads run side by side. */
+static void choose_strip(att_tiling *t, const att_problem *p, int64_t threads) {
+  int64_t columns = att_round_up(p->s, ATT_LANES), rows = STRIP_ROWS;
+  while (rows > t->tile && rows * columns > STRIP_FLOATS) rows -= TILE_ROWS;
+  int64_t positions = att_at_most(p->t, rows / p->group);
+  if (positions < 1 || rows * columns > STRIP_FLOATS) return;
+  if (p->args->column_sums.data && p->b * p->g < threads) return;
+  t->chunk = positions * p->group;
+  if (t->tile > t->chunk) t->tile = t->chunk;
+  t->strip = columns;
+}
 
 att_tiling att_tiles_choose(const att_problem *p, const att_runtime *runtime) {
   int64_t threads = runtime->executor.threads, pairs = p->b * p->g;
@@ -25,6 +42,7 @@ att_tiling att_tiles_choose(const att_problem *p, const att_runtime *runtime) {
   if (t.tile > t.chunk) t.tile = t.chunk > 0 ? t.chunk : 1;
   t.max_spans = (p->s + p->span - 1) / p->span;
   t.split = threads > 1 && rows <= t.tile && rows > 0 && t.max_spans > 1 && pairs < 4 * threads;
+  if (!t.split && att_wants_all_rows(p->args)) choose_strip(&t, p, threads);
   return t;
 }
 
@@ -105,8 +123,8 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   w->bias_store =
       a->bias.data && a->bias.dtype != ATT_F32 ? att_workspace_take(arena, pairs, f) : NULL;
   w->keep = a->dropout > 0.0 ? att_workspace_take(arena, pairs, f) : NULL;
-  bool results = a->weights.data || a->scores.data || a->column_sums.data || a->entropy.data;
-  w->weights = results ? att_workspace_take(arena, pairs, f) : NULL;
+  w->weights = att_wants_results(a) ? att_workspace_take(arena, pairs, f) : NULL;
+  w->strip = w->tiling->strip ? att_workspace_take(arena, chunk * w->tiling->strip, f) : NULL;
   w->columns = a->column_sums.data ? att_workspace_take(arena, p->block, f) : NULL;
   w->entropy = a->entropy.data ? att_workspace_take(arena, p->group * p->t * ATT_LANES, f) : NULL;
 }

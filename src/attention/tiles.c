@@ -110,6 +110,14 @@ static void mix_values(const att_tile_work *w, int64_t at, int64_t rows, int64_t
   }
 }
 
+/* Products as results will want them once the rows' totals are known. */
+static void keep_products(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                          int64_t end) {
+  for (int64_t r = 0; r < rows; r++)
+    memcpy(w->strip + (row + r) * w->tiling->strip + first, w->s + r * w->problem->block,
+           (size_t)(end - first) * sizeof(float));
+}
+
 /* Rows at … at+rows-1 of the tile that begins at row `tile` of the chunk, against
  * keys first … end-1 of one block. */
 static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows, int64_t first,
@@ -120,6 +128,7 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
   att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
   if (kind == ATT_TILE_SKIP) return;
   att_tile_products(w, row, rows, first, end);
+  if (w->strip) keep_products(w, row, rows, first, end);
   att_softmax_tile softmax = att_tile_scores(w, row, rows, first, end, kind, &mask);
   softmax.mark_hidden = careful;
   softmax.m = w->sm + at;
@@ -200,8 +209,7 @@ static void run_span(att_tile_work *w, bool is_first) {
   }
 }
 
-/* All rows of the chunk through all its spans, and out. */
-static void run_chunk(att_tile_work *w) {
+void att_tile_run_chunk(att_tile_work *w) {
   int64_t span = w->problem->span, from = w->low / span * span;
   if (w->low >= w->high) att_tile_clear_totals(w, 0, w->rows);
   for (int64_t first = from; first < w->high; first += span) {
@@ -225,7 +233,7 @@ static void run_chunks(void *context, int64_t begin, int64_t end, int worker) {
   int64_t pairs = job->problem->b * job->problem->g;
   for (int64_t piece = begin; piece < end; piece++) {
     int64_t chunk = job->chunks - 1 - piece / pairs;
-    if (att_tile_begin(&w, piece % pairs, chunk)) run_chunk(&w);
+    if (att_tile_begin(&w, piece % pairs, chunk)) att_tile_run_chunk(&w);
   }
 }
 

@@ -69,6 +69,7 @@ typedef struct att_tile_work {
   float *totals;  /* (m, l) of all rows, or NULL: att_tile_total */
   float *weights; /* [tile, block] or NULL, with results */
   float *columns; /* [block] or NULL */
+  float *strip;   /* [chunk, tiling->strip]: all products of the chunk, or NULL */
   float *entropy; /* [H/G, T, 16] or NULL */
 } att_tile_work;
 
@@ -133,6 +134,9 @@ att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t ro
 /* O = O * factor + P V over visible keys only, run by run, for values that may
  * not be multiplied by a hidden key's zero. */
 void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix);
+
+/* All rows of the chunk through all its spans, and out. */
+void att_tile_run_chunk(att_tile_work *w);
 
 /* Where a row's final m lies, and its l behind it: rows of the chunk's head n. */
 float *att_tile_total(const att_tile_work *w, int64_t n, int64_t i);

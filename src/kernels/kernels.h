@@ -114,7 +114,7 @@ typedef struct att_softmax_tile {
 /* What a block of finished rows mixes: final scores as above from products, in
  * place (m and l are the rows' totals, with the sink), then for each row
  *   w = exp(x - m) * (1 / l); hidden, or of a row with nothing: +0
- *   entropy[c % 16] -= w log w, w = 0 apart
+ *   entropy[c % 16] -= w ((x - m) - log l), w = 0 apart
  *   w = w * keep where w is not 0
  *   columns[c] += w
  * s, w and keep are readable, s and w writable to a multiple of 16 columns. */

@@ -164,7 +164,7 @@ static void check_row(const char *label, canonical_row *r, float *sums) {
     int64_t column = r->place->k_first + r->place->start + j;
     bool live = r->s[j] != -INFINITY;
     float w = live ? exp_of(r->s[j] - r->m) * scale : 0;
-    if (w != 0) terms[j] = -(w * log_of(w));
+    if (w != 0) terms[j] = -(w * (r->s[j] - r->m - log_of(r->l)));
     if (a->dropout > 0 && w != 0) w = w * r->keep[j];
     expect(label, "weight", at(&a->weights, b, r->h, i, column), w);
     expect(label, "score", at(&a->scores, b, r->h, i, column), r->s[j]);

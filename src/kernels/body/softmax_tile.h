@@ -71,7 +71,7 @@ V_INLINE vf body_scores(const att_softmax_tile *t, int64_t r, const bool extras)
       if (t->bias) x = body_bias(x, t, r, c, n);
       if (t->slope && t->slope[r] != 0.0f) x = body_alibi(x, t, r, c);
     }
-    x = v_select(body_visible(t, r, c, n), x, hidden);
+    if (t->low || t->visible || n < VN) x = v_select(body_visible(t, r, c, n), x, hidden);
     top = v_max(top, x);
     v_store(s + c, x);
   }
@@ -201,38 +201,78 @@ static void body_softmax_tile(const att_softmax_tile *t) {
     body_softmax_rows(t, r, t->rows - r < VN ? (int)(t->rows - r) : VN);
 }
 
-/* One row of weights from its final scores. */
-V_INLINE void body_row_weights(const att_weights_tile *t, int64_t r, const bool entropy) {
+/* What a row's weights are made with. */
+typedef struct body_totals {
+  vf scale, max, share, log_sum, entropy;
+} body_totals;
+
+/* n vectors of a row's weights from column c on; without `scaled` from products that
+ * are all visible. Whole vectors where there are: a masked store would keep the
+ * next row's load of the columns waiting. */
+V_INLINE void body_weights_group(const att_weights_tile *t, int64_t r, int64_t c, body_totals *row,
+                                 const int n, const bool scaled, const bool entropy) {
   const att_softmax_tile *scores = &t->scores;
-  const float *s = scores->s + r * scores->s_row, *keep = scores->keep;
-  float m = scores->m[r], l = scores->l[r], *w = t->w + r * t->w_row;
-  bool empty = m == -INFINITY && l == 0.0f;
-  vf max = v_set1(m), scale = v_set1(1.0f / l), hidden = v_set1(-INFINITY), zero = v_set1(0.0f);
-  vf partial = entropy ? v_load(t->entropy + r * VN) : zero;
-  for (int64_t c = 0; c < scores->cols; c += VN) {
-    int n = scores->cols - c < VN ? (int)(scores->cols - c) : VN;
-    vf x = v_load(s + c);
-    vf e = v_mul(v_exp_le88(v_sub(x, max)), scale);
-    e = v_select(v_eq(x, hidden), zero, e);
-    if (empty) e = zero;
-    vm some = v_ne(e, zero);
-    if (entropy) partial = v_select(some, v_sub(partial, v_mul(e, v_log(e))), partial);
-    if (keep) e = v_select(some, v_mul(e, v_load_n(keep + r * scores->keep_row + c, n)), e);
-    if (t->columns) v_store_n(t->columns + c, v_add(v_load_n(t->columns + c, n), e), n);
-    v_store(w + c, e);
+  float *s = scores->s + r * scores->s_row + c;
+  vf x[V_CHAINS], d[V_CHAINS], e[V_CHAINS], hidden = v_set1(-INFINITY), zero = v_set1(0.0f);
+  for (int i = 0; i < n; i++) {
+    x[i] = v_load(s + i * VN);
+    if (!scaled) v_store(s + i * VN, x[i] = v_mul(row->scale, x[i]));
+    e[i] = d[i] = v_sub(x[i], row->max);
   }
-  if (entropy) v_store(t->entropy + r * VN, partial);
+  v_exp_le88_each(e, n);
+  for (int i = 0; i < n; i++) {
+    int64_t at = c + i * VN, left = scores->cols - at;
+    vf w = v_select(v_eq(x[i], hidden), zero, v_mul(e[i], row->share));
+    vm some = v_ne(w, zero);
+    if (entropy) {
+      vf next = v_sub(row->entropy, v_mul(w, v_sub(d[i], row->log_sum)));
+      row->entropy = v_select(some, next, row->entropy);
+    }
+    if (scores->keep)
+      w = v_select(some, v_mul(w, v_load(scores->keep + r * scores->keep_row + at)), w);
+    v_store(t->w + r * t->w_row + at, w);
+    if (!t->columns) continue;
+    if (left >= VN)
+      v_store(t->columns + at, v_add(v_load(t->columns + at), w));
+    else
+      v_store_n(t->columns + at, v_add(v_load_n(t->columns + at, (int)left), w), (int)left);
+  }
+}
+
+/* One row of weights; a row that has seen nothing has none. */
+V_INLINE void body_row_weights(const att_weights_tile *t, int64_t r, float log_sum,
+                               const bool scaled, const bool entropy) {
+  const float m = t->scores.m[r], l = t->scores.l[r];
+  const int64_t cols = t->scores.cols;
+  if (m == -INFINITY && l == 0.0f) {
+    body_fill(t->w + r * t->w_row, 0, cols, 0.0f);
+    if (!scaled) body_scores(&t->scores, r, false);
+    return;
+  }
+  body_totals row = {v_set1(t->scores.scale), v_set1(m), v_set1(1.0f / l), v_set1(log_sum),
+                     entropy ? v_load(t->entropy + r * VN) : v_set1(0.0f)};
+  int64_t c = 0;
+  for (; c + V_CHAINS * VN <= cols; c += V_CHAINS * VN)
+    body_weights_group(t, r, c, &row, V_CHAINS, scaled, entropy);
+  for (; c < cols; c += VN) body_weights_group(t, r, c, &row, 1, scaled, entropy);
+  if (entropy) v_store(t->entropy + r * VN, row.entropy);
 }
 
 static void body_weights_tile(const att_weights_tile *t) {
   const att_softmax_tile *scores = &t->scores;
   bool extras = scores->softcap < INFINITY || scores->bias || scores->slope;
+  bool scaled = extras || scores->low || scores->visible || scores->cols % VN;
+  float logs[VN];
   for (int64_t r = 0; r < scores->rows; r++) {
-    extras ? body_scores(scores, r, true) : body_scores(scores, r, false);
-    if (t->entropy)
-      body_row_weights(t, r, true);
+    int64_t left = scores->rows - r;
+    if (r % VN == 0) v_store(logs, v_log(v_load_n(scores->l + r, left < VN ? (int)left : VN)));
+    if (scaled) extras ? body_scores(scores, r, true) : body_scores(scores, r, false);
+    if (scaled)
+      t->entropy ? body_row_weights(t, r, logs[r % VN], true, true)
+                 : body_row_weights(t, r, logs[r % VN], true, false);
     else
-      body_row_weights(t, r, false);
+      t->entropy ? body_row_weights(t, r, logs[r % VN], false, true)
+                 : body_row_weights(t, r, logs[r % VN], false, false);
   }
 }
 

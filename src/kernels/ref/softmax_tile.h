@@ -48,14 +48,14 @@ static void ref_weights_tile(const att_weights_tile *t) {
   const att_softmax_tile *scores = &t->scores;
   for (int64_t r = 0; r < scores->rows; r++) {
     const float *s = scores->s + r * scores->s_row;
-    float m = scores->m[r], l = scores->l[r], scale = 1.0f / l;
+    float m = scores->m[r], l = scores->l[r], scale = 1.0f / l, log_sum = v_log(l);
     bool empty = m == -INFINITY && l == 0.0f;
     ref_scores(scores, r);
     for (int64_t c = 0; c < scores->cols; c++) {
       float w = empty || s[c] == -INFINITY ? 0.0f : v_exp(s[c] - m) * scale;
       if (t->entropy && w != 0.0f) {
         float *partial = t->entropy + r * ATT_LANES + c % ATT_LANES;
-        *partial = *partial - w * v_log(w);
+        *partial = *partial - w * (s[c] - m - log_sum);
       }
       if (scores->keep && w != 0.0f) w = w * scores->keep[r * scores->keep_row + c];
       if (t->columns) t->columns[c] = t->columns[c] + w;
