@@ -73,14 +73,49 @@ static att_status create_cache(void *context) {
 
 static void failed_cache_leaks(void **state) {
   (void)state;
-  att_cache_shape shape = {.layers = 2,
-                           .sequences = 3,
-                           .kv_heads = 2,
-                           .head_dim = 8,
-                           .value_dim = 5,
-                           .capacity = 40,
-                           .dtype = ATT_F16};
-  test_torture(&memory, create_cache, &shape);
+  static const att_dtype dtypes[] = {ATT_F32, ATT_F16, ATT_BF16, ATT_Q8_0, ATT_Q4_0};
+  for (int dtype = 0; dtype < 5; dtype++)
+    for (int kind = 0; kind < 3; kind++) { /* contiguous, paged, ring */
+      att_cache_shape shape = {.layers = 2,
+                               .sequences = 3,
+                               .kv_heads = 2,
+                               .head_dim = 64,
+                               .value_dim = 32,
+                               .capacity = 40,
+                               .dtype = dtypes[dtype],
+                               .page = kind == 1 ? 16 : 0,
+                               .ring = kind == 2};
+      test_torture(&memory, create_cache, &shape);
+    }
+}
+
+/* Attention over one whose plan has a strip or splits its spans. */
+static void failed_plan_over_a_cache_leaks(void **state) {
+  (void)state;
+  float x[2 * 3 * 64] = {0}, entropy[6];
+  for (int wants = 0; wants < 2; wants++) {
+    const att_cache_shape shape = {.layers = 1,
+                                   .sequences = 1,
+                                   .kv_heads = 1,
+                                   .head_dim = 64,
+                                   .value_dim = 32,
+                                   .capacity = 2000,
+                                   .dtype = ATT_Q4_0,
+                                   .page = 32};
+    const int64_t q[4] = {1, 2, 3, 64}, out[4] = {1, 2, 3, 32};
+    att_cache *cache;
+    assert_ok(att_cache_create(&cache, runtime, &shape));
+    att_sdpa_args a;
+    att_sdpa_args_init(&a);
+    a.q = att_view_of(x, ATT_F32, 4, q);
+    float results[2 * 3 * 32];
+    a.out = att_view_of(results, ATT_F32, 4, out);
+    if (wants) a.entropy = att_view_of(entropy, ATT_F32, 3, out);
+    a.cache = cache;
+    test_torture(&memory, create_plan, &a);
+    test_torture(&memory, run_once, &a);
+    att_cache_free(cache);
+  }
 }
 
 static void cache_takes_other_bytes_than_it_says(void **state) {
@@ -240,6 +275,7 @@ int main(void) {
       cmocka_unit_test(failed_plan_leaks),
       cmocka_unit_test(pages_leak_or_allocate),
       cmocka_unit_test(failed_cache_leaks),
+      cmocka_unit_test(failed_plan_over_a_cache_leaks),
       cmocka_unit_test(cache_takes_other_bytes_than_it_says),
       cmocka_unit_test(plan_takes_other_bytes_than_it_says),
       cmocka_unit_test(workspace_grows_with_the_square),
