@@ -70,8 +70,9 @@ void att_tile_load_pages(att_tile_work *w, int64_t at, int64_t n) {
   w->k_panel = p->d * ATT_LANES;
   for (int64_t r = 0; r < n;) r += pack_keys(w, w->k_store + r * p->d, at + r, n - r);
   if (w->keys_only) return;
-  if (w->rows < ATT_PACK_ROWS && p->dtype == ATT_F32 && v->stride[3] == 1 &&
-      p->dv % ATT_LANES == 0) {
+  /* Where they lie, each page is a call of the micro-kernel for every tile. */
+  bool few = w->rows < ATT_PACK_ROWS && v->shape[2] >= ATT_LANES;
+  if (few && p->dtype == ATT_F32 && v->stride[3] == 1 && p->dv % ATT_LANES == 0) {
     w->v = NULL; /* found page by page */
     w->v_row = v->stride[2];
     w->v_panel = ATT_LANES;
