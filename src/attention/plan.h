@@ -68,8 +68,8 @@ static inline bool att_wants_all_rows(const att_sdpa_args *a) {
   return a->column_sums.data || a->entropy.data || (att_wants_results(a) && !a->rows);
 }
 
-/* Weights, masked scores, entropy and column sums: after att_tiles_run, or with a
- * tiling that has a strip together with it. */
+/* att_tiles_run and weights, masked scores, entropy and column sums, by a tiling
+ * that has a strip; they alone, after att_tiles_run. */
 void att_tiles_run_with_results(const att_sdpa_plan *plan, const att_problem *problem);
 void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem);
 

@@ -191,7 +191,6 @@ static void run_results(void *context, int64_t begin, int64_t end, int worker) {
   att_tile_work w;
   att_tile_work_init(&w, job->plan, p, worker);
   w.keys_only = true;
-  w.strip = NULL;
   int64_t positions = w.tiling->chunk / p->group;
   for (int64_t pair = begin; pair < end; pair++) {
     w.b = pair / p->g;

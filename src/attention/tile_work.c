@@ -124,7 +124,8 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
       a->bias.data && a->bias.dtype != ATT_F32 ? att_workspace_take(arena, pairs, f) : NULL;
   w->keep = a->dropout > 0.0 ? att_workspace_take(arena, pairs, f) : NULL;
   w->weights = att_wants_results(a) ? att_workspace_take(arena, pairs, f) : NULL;
-  w->strip = w->tiling->strip ? att_workspace_take(arena, chunk * w->tiling->strip, f) : NULL;
+  bool keeps = w->tiling->strip && att_wants_all_rows(a);
+  w->strip = keeps ? att_workspace_take(arena, chunk * w->tiling->strip, f) : NULL;
   w->columns = a->column_sums.data ? att_workspace_take(arena, p->block, f) : NULL;
   w->entropy = a->entropy.data ? att_workspace_take(arena, p->group * p->t * ATT_LANES, f) : NULL;
 }
