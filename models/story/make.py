@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+"""Write the text that the built-in model story is trained on, and its tests.
+
+    python3 models/story/make.py OUT [--stories N]     the files, into the folder OUT
+    python3 models/story/make.py OUT --check           reads them and checks them
+    python3 models/story/make.py OUT --ngram           a 5-gram model of the text on the pairs
+
+    train.txt         stories for training, a line each
+    templates.txt     held-out templates with the words of training
+    held.txt          held-out templates with held-out names and things
+    pairs.jsonl       minimal pairs from these, for attend eval --pairs
+
+english.grammar is the English, recipe.json the seed and the numbers. Python's standard
+library is enough, and the same bytes come out everywhere: recipe.json has their hashes.
+"""
+import argparse
+import hashlib
+import json
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+import check  # noqa: E402
+import grammar as g  # noqa: E402
+import ngram  # noqa: E402
+
+
+def recipe():
+    with open(os.path.join(HERE, "recipe.json"), encoding="utf-8") as stream:
+        return json.load(stream)
+
+
+def pairs(grammar, seed, each):
+    """Twins follow each other: the same story in both versions."""
+    for kind, _, story in g.held_stories(grammar, seed, each, held=True):
+        for version in (0, 1):
+            yield {**story.pair(version), "category": kind}
+
+
+def contents(numbers, count):
+    """The files' lines by their names."""
+    grammar = g.Grammar(os.path.join(HERE, "english.grammar"))
+    seed, texts = numbers["seed"], numbers["texts_each"]
+    yield "train.txt", g.stories(grammar, seed, 0, count)
+    for name, held in (("templates.txt", False), ("held.txt", True)):
+        told = enumerate(g.held_stories(grammar, seed + 1, texts, held))
+        yield name, (story.text(number % 2) for number, (_, _, story) in told)
+    yield "pairs.jsonl", map(json.dumps, pairs(grammar, seed, numbers["pairs_each"]))
+
+
+def write(out, numbers, count):
+    os.makedirs(out, exist_ok=True)
+    for name, lines in contents(numbers, count):
+        data = "".join(line + "\n" for line in lines).encode()
+        with open(os.path.join(out, name), "wb") as stream:
+            stream.write(data)
+        digest = hashlib.sha256(data).hexdigest()
+        wanted = numbers["sha256"].get(name)
+        whole = name != "train.txt" or count == numbers["stories"]
+        note = "" if not whole or digest == wanted else "  NOT THE RECIPE'S"
+        print(f"{digest}  {len(data):9}  {name}{note}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("out")
+    parser.add_argument("--stories", type=int, help="of the training text; default: the recipe's")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--ngram", action="store_true")
+    arguments = parser.parse_args()
+    numbers = recipe()
+    if arguments.check:
+        problems = check.problems(g.Grammar(os.path.join(HERE, "english.grammar")), arguments.out)
+        print("\n".join(problems) or "sound")
+        return 1 if problems else 0
+    if arguments.ngram:
+        for line in ngram.report(arguments.out):
+            print(line)
+        return 0
+    write(arguments.out, numbers, arguments.stories or numbers["stories"])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
