@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 static const char *tokenizer_path;
-static bool without_tokenizer;
+static bool without_tokenizer, without_heads;
 static int dtype;
 
 static const char *const dtypes[] = {NULL, "f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q6_K"};
@@ -17,6 +17,8 @@ static const option options[] = {
     {"tokenizer", 'z', OPTION_TEXT, &tokenizer_path, "FILE", 0, 0,
      "tokenizer to put in; default: the one that belongs to the model"},
     {"no-tokenizer", 0, OPTION_FLAG, &without_tokenizer, NULL, 0, 0, "put none in"},
+    {"no-heads", 0, OPTION_FLAG, &without_heads, NULL, 0, 0,
+     "leave out the heads of an encoder, which fill gaps and pool; GGUF has no place for them"},
     {0}};
 
 static int run(const cli *c, int n, char **operands) {
@@ -30,6 +32,7 @@ static int run(const cli *c, int n, char **operands) {
   how.dtype = dtypes[dtype];
   how.tokenizer_path = tokenizer_path;
   how.without_tokenizer = without_tokenizer;
+  how.without_heads = without_heads;
   how.progress = progress_show;
   how.payload = &bar;
   att_status status = att_convert(runtime, operands[0], operands[1], &how);

@@ -22,6 +22,7 @@ typedef struct att_convert_options {
                                  NULL (default): as stored, q8_0 as f32 in a folder */
   const char *tokenizer_path; /* NULL: the one that belongs to the source */
   bool without_tokenizer;     /* writes none */
+  bool without_heads;         /* leaves out what fills gaps and what pools in an encoder */
   /* Called with 0 … 1 along the way; returning false cancels. May be NULL. */
   bool (*progress)(double done, void *payload);
   void *payload;

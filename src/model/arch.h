@@ -16,6 +16,8 @@ typedef struct att_arch {
   const char *name;                      /* "model_type" of config.json */
   const char *class_name;                /* the entry of "architectures" that we run */
   const char *const *others;             /* further entries; NULL-ended, or NULL */
+  const char *headless;                  /* the entry of an encoder without a head, whose names
+                                            lack the prefix; NULL: there is none */
   const char *prefix;                    /* that names may also lack */
   const char *const *ignored;            /* stored buffers that carry nothing; NULL-ended */
   att_stored_name names[ATT_SLOT_COUNT]; /* in Hugging Face files */
@@ -27,6 +29,7 @@ typedef struct att_arch {
   void (*write)(att_config_writer *writer, const att_config *config);
   /* What of a configuration config.json cannot say of this family; NULL if nothing. */
   const char *(*lacks)(const att_config *config);
+  bool tied_is_scaled;         /* logits of a tied output are times 1/sqrt(width), of others not */
   const att_gguf_family *gguf; /* NULL: GGUF has none of it */
 } att_arch;
 

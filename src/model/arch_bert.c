@@ -3,7 +3,7 @@
  * gaps ("masked language model"), another makes one vector of the text; which of
  * them a checkpoint has only its weights tell. */
 #include "model/arch.h"
-#include "model/encoders.h"
+#include "model/bert.h"
 #include "model/gguf_decoder.h"
 
 static att_status read(att_config *c, att_settings *s) {
@@ -29,20 +29,34 @@ static att_status read_gguf(att_config *c, att_gguf_keys *k) {
   return ATT_OK;
 }
 
-static const char *gguf_lacks(const att_config *c) {
-  (void)c;
-  return "the heads of an encoder";
+static void write_gguf(att_gguf_list *l, const att_config *c) {
+  att_gguf_write_sizes(l, c);
+  att_gguf_add_number(l, "attention.layer_norm_epsilon", c->norm_eps);
+  att_gguf_add_bool(l, "attention.causal", false);
+  att_gguf_add_u32(l, "tokenizer.ggml.token_type_count", c->token_types);
 }
 
-static const att_gguf_family gguf = {
+static const char *gguf_lacks(const att_config *c) {
+  if (c->fill_head) return "a head that fills gaps (--no-heads leaves it out)";
+  if (c->pooler) return "a pooling head (--no-heads leaves it out)";
+  return c->activation == ATT_GELU ? NULL : "an activation other than the erf form of GELU";
+}
+
+const att_gguf_family att_gguf_bert = {
     .name = "bert",
     .others = {{ATT_SLOT_NORM1_W, {.name = "blk.{l}.attn_output_norm.weight"}},
                {ATT_SLOT_NORM1_B, {.name = "blk.{l}.attn_output_norm.bias"}},
                {ATT_SLOT_NORM2_W, {.name = "blk.{l}.layer_output_norm.weight"}},
                {ATT_SLOT_NORM2_B, {.name = "blk.{l}.layer_output_norm.bias"}}},
     .read = read_gguf,
+    .write = write_gguf,
     .lacks = gguf_lacks,
 };
+
+static const char *lacks(const att_config *c) {
+  if (c->first_position) return "positions that begin behind the padding token's";
+  return c->token_types ? NULL : "no token types";
+}
 
 static const char *const others[] = {"BertModel", "BertForPreTraining", NULL};
 
@@ -60,6 +74,7 @@ const att_arch att_arch_bert = {
     .name = "bert",
     .class_name = "BertForMaskedLM",
     .others = others,
+    .headless = "BertModel",
     .prefix = "bert.",
     .ignored = ignored,
     .names = {[ATT_SLOT_TOKENS] = {.name = "bert.embeddings.word_embeddings.weight"},
@@ -93,6 +108,7 @@ const att_arch att_arch_bert = {
               [ATT_SLOT_OUTPUT_B] = {.name = "cls.predictions.bias"}},
     .read = read,
     .complete = att_bert_complete,
-    .lacks = att_bert_lacks,
-    .gguf = &gguf,
+    .write = att_bert_write,
+    .lacks = lacks,
+    .gguf = &att_gguf_bert,
 };

@@ -1,7 +1,7 @@
 /* DistilBERT: BERT with half the layers and other words for everything; no token
  * types, no pooling head. */
 #include "model/arch.h"
-#include "model/encoders.h"
+#include "model/bert.h"
 
 static att_status read(att_config *c, att_settings *s) {
   c->width = 768;
@@ -26,6 +26,22 @@ static att_status read(att_config *c, att_settings *s) {
   return att_bert_finish(c, s);
 }
 
+static void write(att_config_writer *w, const att_config *c) {
+  att_put_size(w, "dim", c->width);
+  att_put_size(w, "n_layers", c->layers);
+  att_put_size(w, "n_heads", c->heads);
+  att_put_size(w, "hidden_dim", c->ffn_width);
+  att_put_size(w, "max_position_embeddings", c->context);
+  att_put_text(w, "activation", att_bert_activation(c));
+}
+
+static const char *lacks(const att_config *c) {
+  if (c->token_types) return "token types";
+  if (c->pooler) return "a pooling head";
+  if (c->first_position) return "positions that begin behind the padding token's";
+  return c->norm_eps == (double)1e-12f ? NULL : "an epsilon of its own";
+}
+
 static const char *const others[] = {"DistilBertModel", NULL};
 
 static const char *const ignored[] = {"distilbert.embeddings.position_ids", NULL};
@@ -35,6 +51,7 @@ const att_arch att_arch_distilbert = {
     .name = "distilbert",
     .class_name = "DistilBertForMaskedLM",
     .others = others,
+    .headless = "DistilBertModel",
     .prefix = "distilbert.",
     .ignored = ignored,
     .names = {[ATT_SLOT_TOKENS] = {.name = "distilbert.embeddings.word_embeddings.weight"},
@@ -65,5 +82,7 @@ const att_arch att_arch_distilbert = {
               [ATT_SLOT_OUTPUT_B] = {.name = "vocab_projector.bias"}},
     .read = read,
     .complete = att_bert_complete,
-    .lacks = att_bert_lacks,
+    .write = write,
+    .lacks = lacks,
+    .gguf = &att_gguf_bert,
 };

@@ -1,7 +1,7 @@
 /* RoBERTa: BERT with other names and one trap. Positions are counted behind the id
  * of the padding token: the table's row of a text's first token is pad_token_id + 1. */
 #include "model/arch.h"
-#include "model/encoders.h"
+#include "model/bert.h"
 
 static att_status read(att_config *c, att_settings *s) {
   int64_t padding = 1;
@@ -16,6 +16,16 @@ static att_status read(att_config *c, att_settings *s) {
                   s->where, (long long)(c->context + c->first_position));
 }
 
+static void write(att_config_writer *w, const att_config *c) {
+  att_bert_write(w, c);
+  att_put_size(w, "pad_token_id", c->first_position - 1);
+}
+
+static const char *lacks(const att_config *c) {
+  if (!c->first_position) return "positions that begin at the table's first row";
+  return c->token_types ? NULL : "no token types";
+}
+
 static const char *const others[] = {"RobertaModel", NULL};
 
 static const char *const ignored[] = {"roberta.embeddings.position_ids", "lm_head.decoder.bias",
@@ -26,6 +36,7 @@ const att_arch att_arch_roberta = {
     .name = "roberta",
     .class_name = "RobertaForMaskedLM",
     .others = others,
+    .headless = "RobertaModel",
     .prefix = "roberta.",
     .ignored = ignored,
     .names = {[ATT_SLOT_TOKENS] = {.name = "roberta.embeddings.word_embeddings.weight"},
@@ -59,5 +70,7 @@ const att_arch att_arch_roberta = {
               [ATT_SLOT_OUTPUT_B] = {.name = "lm_head.bias"}},
     .read = read,
     .complete = att_bert_complete,
-    .lacks = att_bert_lacks,
+    .write = write,
+    .lacks = lacks,
+    .gguf = &att_gguf_bert,
 };

@@ -10,19 +10,28 @@
 #include "model/gguf_decoder.h"
 
 /* "relu", "gated-gelu": the activation, whose "gelu" means the tanh form if gated. */
+static const struct {
+  const char *name, *inner;
+  att_ffn_kind kind;
+  att_activation activation;
+} known[] = {{"relu", "relu", ATT_FFN_PLAIN, ATT_RELU},
+             {"gated-gelu", "gelu_new", ATT_FFN_GATED, ATT_GELU_TANH},
+             {"gated-silu", "silu", ATT_FFN_GATED, ATT_SILU},
+             {"gated-relu", "relu", ATT_FFN_GATED, ATT_RELU}};
+enum { N_KNOWN = sizeof known / sizeof *known };
+
+/* NULL if settings have no name for it. */
+static const char *ffn_name(const att_config *c) {
+  for (int i = 0; i < N_KNOWN; i++)
+    if (known[i].kind == c->ffn && known[i].activation == c->activation) return known[i].name;
+  return NULL;
+}
+
 static att_status read_ffn(att_config *c, att_settings *s) {
-  static const struct {
-    const char *name, *inner;
-    att_ffn_kind kind;
-    att_activation activation;
-  } known[] = {{"relu", "relu", ATT_FFN_PLAIN, ATT_RELU},
-               {"gated-gelu", "gelu_new", ATT_FFN_GATED, ATT_GELU_TANH},
-               {"gated-silu", "silu", ATT_FFN_GATED, ATT_SILU},
-               {"gated-relu", "relu", ATT_FFN_GATED, ATT_RELU}};
   const char *name = "relu", *inner = NULL;
   ATT_TRY(att_setting_string(&name, s, "feed_forward_proj", ATT_WITH_VALUE));
   ATT_TRY(att_setting_string(&inner, s, "dense_act_fn", ATT_NULLABLE));
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+  for (int i = 0; i < N_KNOWN; i++) {
     if (strcmp(name, known[i].name)) continue;
     bool gated = known[i].kind == ATT_FFN_GATED, stated = gated;
     ATT_TRY(att_setting_bool(&stated, s, "is_gated_act", ATT_NULLABLE));
@@ -58,6 +67,11 @@ static att_status read_sizes(att_config *c, att_settings *s) {
   return att_setting_size(&c->relative_reach, s, "relative_attention_max_distance", ATT_WITH_VALUE);
 }
 
+/* The factor of logits whose matrix is the embedding. */
+static double tied_scale(const att_config *c) {
+  return (double)(float)(1 / sqrt((double)c->width));
+}
+
 /* What no setting says. */
 static void fill(att_config *c) {
   c->norm = ATT_NORM_RMS;
@@ -77,7 +91,7 @@ static att_status read(att_config *c, att_settings *s) {
   ATT_TRY(att_setting_bool(&c->tied_output, s, "tie_word_embeddings", ATT_WITH_VALUE));
   bool scaled = c->tied_output;
   ATT_TRY(att_setting_bool(&scaled, s, "scale_decoder_outputs", ATT_NULLABLE));
-  if (scaled) c->logit_scale = (double)(float)(1 / sqrt((double)c->width));
+  if (scaled) c->logit_scale = tied_scale(c);
   ATT_TRY(att_setting_id(&start, s, "decoder_start_token_id"));
   c->start_token = (int32_t)start;
   att_setting_skip(s, "dropout_rate");
@@ -86,6 +100,30 @@ static att_status read(att_config *c, att_settings *s) {
   ATT_TRY(att_setting_bool(&both, s, "is_encoder_decoder", ATT_WITH_VALUE));
   if (both) return ATT_OK;
   return att_fail(ATT_UNSUPPORTED, "%s: \"is_encoder_decoder\" is false", s->where);
+}
+
+static void write(att_config_writer *w, const att_config *c) {
+  bool scaled = c->logit_scale != 1;
+  att_put_size(w, "d_model", c->width);
+  att_put_size(w, "d_kv", c->head_dim);
+  att_put_size(w, "d_ff", c->ffn_width);
+  att_put_size(w, "num_layers", c->encoder_layers);
+  att_put_size(w, "num_decoder_layers", c->layers);
+  att_put_size(w, "num_heads", c->heads);
+  att_put_size(w, "n_positions", c->context);
+  att_put_size(w, "relative_attention_num_buckets", c->relative_buckets);
+  att_put_size(w, "relative_attention_max_distance", c->relative_reach);
+  att_put_text(w, "feed_forward_proj", ffn_name(c));
+  att_put_number(w, "layer_norm_epsilon", c->norm_eps);
+  if (scaled != c->tied_output) att_put_bool(w, "scale_decoder_outputs", scaled);
+  att_put_bool(w, "is_encoder_decoder", true);
+  att_put_size(w, "decoder_start_token_id", c->start_token);
+}
+
+static const char *lacks(const att_config *c) {
+  if (!ffn_name(c)) return "a feed-forward network of its own";
+  if (c->logit_scale != 1 && c->logit_scale != tied_scale(c)) return "logits with a factor";
+  return c->scale == 1 ? NULL : "a scale of its own";
 }
 
 /* The factor of tied logits has no key: files have it in the decoder's last norm. */
@@ -107,14 +145,30 @@ static att_status read_gguf(att_config *c, att_gguf_keys *k) {
   return ATT_OK;
 }
 
+/* The blocks of the common key are the encoder's; of both epsilons the second counts. */
+static void write_gguf(att_gguf_list *l, const att_config *c) {
+  att_config encoder = *c;
+  encoder.layers = c->encoder_layers;
+  att_gguf_write_sizes(l, &encoder);
+  att_gguf_add_size(l, "attention.key_length", c->head_dim);
+  att_gguf_add_size(l, "attention.value_length", c->head_dim);
+  att_gguf_add_size(l, "decoder_block_count", c->layers);
+  att_gguf_add_size(l, "attention.relative_buckets_count", c->relative_buckets);
+  att_gguf_add_size(l, "decoder_start_token_id", c->start_token);
+  att_gguf_add_number(l, "attention.layer_norm_epsilon", c->norm_eps);
+  att_gguf_add_number(l, "attention.layer_norm_rms_epsilon", c->norm_eps);
+}
+
 static const char *gguf_lacks(const att_config *c) {
-  (void)c;
-  return "an encoder with its decoder";
+  if (c->ffn == ATT_FFN_PLAIN && c->activation != ATT_RELU) return "an activation of its own";
+  return c->relative_reach == 128 ? NULL : "distances that end elsewhere than at 128";
 }
 
 #define BLOCK "dec.blk.{l}."
 static const att_gguf_family gguf = {
     .name = "t5",
+    .activation = ATT_GELU_TANH,
+    .scale = 1,
     .others = {{ATT_SLOT_NORM1_W, {.name = BLOCK "attn_norm.weight"}},
                {ATT_SLOT_Q_W, {.name = BLOCK "attn_q.weight"}},
                {ATT_SLOT_K_W, {.name = BLOCK "attn_k.weight"}},
@@ -126,6 +180,7 @@ static const att_gguf_family gguf = {
                {ATT_SLOT_DOWN_W, {.name = BLOCK "ffn_down.weight"}},
                {ATT_SLOT_NORM_W, {.name = "dec.output_norm.weight"}}},
     .read = read_gguf,
+    .write = write_gguf,
     .lacks = gguf_lacks,
 };
 
@@ -156,7 +211,8 @@ const att_arch att_arch_t5 = {
               [ATT_SLOT_NORM2_W] = {.name = DECODER "2.layer_norm.weight"},
               [ATT_SLOT_GATE_W] = {.name = DECODER "2.DenseReluDense.wi_0.weight"},
               [ATT_SLOT_UP_W] = {.name = DECODER "2.DenseReluDense.wi_1.weight",
-                                 .other = DECODER "2.DenseReluDense.wi.weight"},
+                                 .other = DECODER "2.DenseReluDense.wi.weight",
+                                 .other_if_plain = true},
               [ATT_SLOT_DOWN_W] = {.name = DECODER "2.DenseReluDense.wo.weight"},
               [ATT_SLOT_NORM_W] = {.name = "decoder.final_layer_norm.weight"},
               [ATT_SLOT_OUTPUT] = {.name = "lm_head.weight"},
@@ -169,10 +225,13 @@ const att_arch att_arch_t5 = {
               [ATT_SLOT_ENC_NORM2_W] = {.name = ENCODER "1.layer_norm.weight"},
               [ATT_SLOT_ENC_GATE_W] = {.name = ENCODER "1.DenseReluDense.wi_0.weight"},
               [ATT_SLOT_ENC_UP_W] = {.name = ENCODER "1.DenseReluDense.wi_1.weight",
-                                     .other = ENCODER "1.DenseReluDense.wi.weight"},
+                                     .other = ENCODER "1.DenseReluDense.wi.weight",
+                                     .other_if_plain = true},
               [ATT_SLOT_ENC_DOWN_W] = {.name = ENCODER "1.DenseReluDense.wo.weight"},
               [ATT_SLOT_ENC_NORM_W] = {.name = "encoder.final_layer_norm.weight"}},
     .read = read,
-    .lacks = gguf_lacks,
+    .write = write,
+    .lacks = lacks,
+    .tied_is_scaled = true,
     .gguf = &gguf,
 };

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "model/export.h"
 #include "model/random_checkpoint.h"
@@ -51,19 +52,34 @@ static att_status open_tokenizer(att_tokenizer **out, const att_checkpoint *sour
   return ATT_OK;
 }
 
+/* The folder whose tokenizer a folder is to have, or NULL. */
+static const char *tokenizer_folder(const att_export *e, const att_convert_options *options) {
+  const char *path = options->tokenizer_path ? options->tokenizer_path : e->source->path;
+  return !ends_with(e->path, ".gguf") && att_path_is_folder(path) ? path : NULL;
+}
+
 static att_status convert(att_export *e, const att_convert_options *options) {
   att_tokenizer *tokenizer;
   att_tokenizer_copy copy;
   ATT_TRY(open_tokenizer(&tokenizer, e->source, options));
   if (!tokenizer) return write_model(e);
+  e->tokenizer_folder = tokenizer_folder(e, options);
   att_status status = att_tokenizer_store(&copy, tokenizer, e->source->config.vocab);
   att_tokenizer_free(tokenizer);
+  if (status == ATT_UNSUPPORTED && e->tokenizer_folder) return write_model(e);
   ATT_TRY(status);
-  if (e->source->n_end_ids > 0) copy.stored.eos = e->source->end_ids[0];
+  bool kept = copy.stored.add_eos > 0; /* a token behind each text stays what it is */
+  if (e->source->n_end_ids > 0 && !kept) copy.stored.eos = e->source->end_ids[0];
   e->tokenizer = &copy.stored;
   status = write_model(e);
   att_tokenizer_copy_release(&copy);
   return status;
+}
+
+/* Without what fills gaps nothing reads an output. */
+static void drop_heads(att_config *config) {
+  if (config->fill_head) config->tied_output = true;
+  config->fill_head = config->pooler = false;
 }
 
 att_status att_convert(att_runtime *runtime, const char *source, const char *target,
@@ -84,10 +100,12 @@ att_status att_convert(att_runtime *runtime, const char *source, const char *tar
   ATT_TRY(att_checkpoint_open(&checkpoint, runtime, source));
   att_export e = {.runtime = runtime,
                   .source = &checkpoint,
+                  .config = checkpoint.config,
                   .path = target,
                   .dtype = dtype,
                   .progress = options->progress,
                   .payload = options->payload};
+  if (options->without_heads) drop_heads(&e.config);
   att_status status = convert(&e, options);
   att_checkpoint_close(&checkpoint);
   return status;
@@ -139,6 +157,7 @@ att_status att_init_model(att_runtime *runtime, const char *target,
   if (status == ATT_OK) {
     att_export e = {.runtime = runtime,
                     .source = &checkpoint,
+                    .config = checkpoint.config,
                     .tokenizer = has ? &copy.stored : NULL,
                     .path = target,
                     .dtype = dtype};

@@ -13,7 +13,9 @@
 typedef struct att_export {
   att_runtime *runtime;
   const att_checkpoint *source;
+  att_config config; /* what is written: the source's, but for what is left out */
   const att_stored_tokenizer *tokenizer; /* NULL: none */
+  const char *tokenizer_folder;          /* whose files a folder gets as they are; or NULL */
   const char *path;                      /* of the file or folder to be */
   int dtype;                             /* of matrices; ATT_KEEP_DTYPE: as stored */
   att_progress_fn *progress;             /* may be NULL */
@@ -30,12 +32,15 @@ att_status att_export_huggingface(const att_export *export);
 att_status att_export_huggingface_files(const att_export *e, const att_folder_writer *folder);
 
 /* One weight, canonical [rows, columns] f32, into out[rows * columns]; *stored is
- * the type it had. */
+ * the type it had. An output that the source ties is its embedding. */
 att_status att_export_weight(float *out, att_dtype *stored, const att_checkpoint *source,
                              att_slot slot, int64_t layer, int64_t rows, int64_t columns);
 
-/* True if the export stores the slot: a tied output is stored as the embedding. */
+/* True if the export stores the slot, in that layer (-1: the model's own): a tied
+ * output is stored as the embedding. Layers are counted to the taller stack's. */
 bool att_export_has(const att_config *config, att_slot slot);
+bool att_export_has_in(const att_config *config, att_slot slot, int64_t layer);
+int64_t att_export_layers(const att_config *config);
 
 /* Reports done / total; CANCELLED if the caller wants no more. */
 att_status att_export_report(const att_export *export, int64_t done, int64_t total);

@@ -25,6 +25,7 @@ typedef struct att_gguf_family {
   /* What the query weights in the file are multiplied by, since no key says the scale
    * of scores; NULL: 1. */
   double (*query_factor)(const att_config *config);
+  double scale; /* of the scores; 0: the usual 1/sqrt(head_dim) */
   /* Fills all of an initialised configuration but vocab and tied_output. */
   att_status (*read)(att_config *config, att_gguf_keys *keys);
   void (*write)(att_gguf_list *list, const att_config *config);
@@ -49,5 +50,8 @@ att_stored_name att_gguf_stored(const att_gguf_family *family, att_slot slot);
 
 /* llama's, which mistral's files are of too. */
 extern const att_gguf_family att_gguf_llama;
+
+/* bert's, which those of its likes are of too. */
+extern const att_gguf_family att_gguf_bert;
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/folder.h"
 #include "model/arch.h"
 #include "model/export.h"
+#include "model/folder.h"
 #include "model/layer_name.h"
 
 enum { NAME_BYTES = 96 };
@@ -32,11 +33,15 @@ static void put_ends(att_config_writer *w, const att_export *e) {
   fputs("]", w->file);
 }
 
+static bool is_headless(const att_arch *arch, const att_config *c) {
+  return arch->headless && !c->fill_head;
+}
+
 static void put_config(FILE *f, const att_export *e, const att_arch *arch, att_dtype dtype) {
-  const att_config *c = &e->source->config;
+  const att_config *c = &e->config;
   att_config_writer w = {f, e->runtime, e->source};
-  fprintf(f, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\"", arch->class_name,
-          arch->name);
+  fprintf(f, "{\n  \"architectures\": [\"%s\"],\n  \"model_type\": \"%s\"",
+          is_headless(arch, c) ? arch->headless : arch->class_name, arch->name);
   att_put_size(&w, "vocab_size", c->vocab);
   arch->write(&w, c);
   att_put_bool(&w, "tie_word_embeddings", c->tied_output);
@@ -69,9 +74,14 @@ static att_status dtype_of(att_dtype *out, const att_export *e, att_dtype stored
 /* The tensor that holds the slot: a new one, unless it is fused with another. */
 static att_status place(att_view *out, hf_job *job, att_slot slot, int64_t layer, att_dtype dtype) {
   const att_stored_name *stored = &job->arch->names[slot];
-  const att_config *config = &job->export->source->config;
+  const att_config *config = &job->export->config;
+  bool plain = stored->other_if_plain && config->ffn == ATT_FFN_PLAIN;
+  const char *pattern = plain ? stored->other : stored->name;
   char name[NAME_BYTES];
-  if (!stored->name || !att_layer_name_write(name, sizeof name, stored->name, layer))
+  if (pattern && is_headless(job->arch, config) &&
+      !strncmp(pattern, job->arch->prefix, strlen(job->arch->prefix)))
+    pattern += strlen(job->arch->prefix);
+  if (!pattern || !att_layer_name_write(name, sizeof name, pattern, layer))
     return att_fail(ATT_UNSUPPORTED, "family %s has no %s in safetensors", job->arch->name,
                     att_slots[slot].name);
   int64_t at = 0, shape[3];
@@ -94,8 +104,8 @@ static att_status place(att_view *out, hf_job *job, att_slot slot, int64_t layer
 
 static att_status add_weight(hf_job *job, att_slot slot, int64_t layer) {
   const att_export *e = job->export;
-  int64_t rows = att_config_size(&e->source->config, att_slots[slot].rows);
-  int64_t columns = att_config_size(&e->source->config, att_slots[slot].columns);
+  int64_t rows = att_config_size(&e->config, att_slots[slot].rows);
+  int64_t columns = att_config_size(&e->config, att_slots[slot].columns);
   att_dtype stored = ATT_F32, dtype = ATT_F32;
   att_view view;
   float *numbers;
@@ -122,18 +132,16 @@ static bool in_config(att_slot slot) {
 }
 
 static att_status each_slot(hf_job *job, slot_fn *visit) {
-  const att_config *c = &job->export->source->config;
-  for (int64_t layer = -1; layer < c->layers; layer++)
+  const att_config *c = &job->export->config;
+  for (int64_t layer = -1; layer < att_export_layers(c); layer++)
     for (att_slot slot = 0; slot < ATT_SLOT_COUNT; slot++)
-      if ((att_slots[slot].owner != ATT_OWNER_MODEL) == (layer >= 0) && att_export_has(c, slot) &&
-          !in_config(slot))
-        ATT_TRY(visit(job, slot, layer));
+      if (att_export_has_in(c, slot, layer) && !in_config(slot)) ATT_TRY(visit(job, slot, layer));
   return ATT_OK;
 }
 
 static att_status count(hf_job *job, att_slot slot, int64_t layer) {
   (void)layer;
-  const att_config *c = &job->export->source->config;
+  const att_config *c = &job->export->config;
   job->total +=
       att_config_size(c, att_slots[slot].rows) * att_config_size(c, att_slots[slot].columns);
   job->room++;
@@ -176,6 +184,40 @@ static att_status write_text(const hf_job *job, const att_folder_writer *folder,
   return att_file_commit(&file, e->runtime);
 }
 
+static att_status copy_file(const att_export *e, const char *from, const char *to) {
+  att_file source;
+  att_file_writer target;
+  ATT_TRY(att_file_map(&source, from));
+  att_status status = att_file_create(&target, e->runtime, to);
+  if (status == ATT_OK) {
+    if (source.bytes) fwrite(source.data, 1, source.bytes, target.stream);
+    status = att_file_commit(&target, e->runtime);
+  }
+  att_file_unmap(&source);
+  return status;
+}
+
+/* Files say more about a tokenizer than what is known of it once it is loaded. */
+static att_status copy_tokenizer(const att_export *e, const att_folder_writer *folder) {
+  static const char *const names[] = {"tokenizer.json",
+                                      "tokenizer_config.json",
+                                      "special_tokens_map.json",
+                                      "added_tokens.json",
+                                      "chat_template.jinja",
+                                      "words.txt",
+                                      "vocab.json",
+                                      "merges.txt"};
+  const att_folder source = {.path = e->tokenizer_folder};
+  char from[ATT_PATH_BYTES], to[ATT_FOLDER_PATH];
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    if (!att_folder_has(&source, names[i])) continue;
+    ATT_TRY(att_folder_join(from, sizeof from, &source, names[i]));
+    ATT_TRY(att_folder_file(to, folder, names[i]));
+    ATT_TRY(copy_file(e, from, to));
+  }
+  return ATT_OK;
+}
+
 static att_status write_all(hf_job *job, const att_folder_writer *folder) {
   static const char *const metadata[] = {"format", "pt"};
   const att_export *e = job->export;
@@ -184,16 +226,25 @@ static att_status write_all(hf_job *job, const att_folder_writer *folder) {
   ATT_TRY(att_folder_file(path, folder, "model.safetensors"));
   ATT_TRY(att_safetensors_write(e->runtime, path, job->n, job->pointers, job->views, 1, metadata));
   ATT_TRY(write_text(job, folder, "config.json"));
+  if (e->tokenizer_folder) return copy_tokenizer(e, folder);
   if (!e->tokenizer) return ATT_OK;
   ATT_TRY(write_text(job, folder, "tokenizer.json"));
   return e->tokenizer->chat_template.bytes ? write_text(job, folder, "chat_template.jinja")
                                            : ATT_OK;
 }
 
-att_status att_export_huggingface_files(const att_export *e, const att_folder_writer *folder) {
+/* Programs scale the logits wherever output and embedding are one; so where they do
+ * not want it, the two are written apart. */
+static bool must_untie(const att_arch *arch, const att_config *c) {
+  return arch && arch->tied_is_scaled && c->tied_output && c->logit_scale == 1;
+}
+
+att_status att_export_huggingface_files(const att_export *export, const att_folder_writer *folder) {
+  att_export copy = *export;
+  const att_export *e = &copy;
   hf_job job = {.export = e, .arch = att_arch_named(e->source->family)};
-  const char *lacks =
-      job.arch ? job.arch->lacks(&e->source->config) : "a family without a config.json";
+  if (must_untie(job.arch, &copy.config)) copy.config.tied_output = false;
+  const char *lacks = job.arch ? job.arch->lacks(&e->config) : "a family without a config.json";
   if (lacks)
     return att_fail(ATT_UNSUPPORTED, "%s has %s, which config.json cannot say", e->source->path,
                     lacks);

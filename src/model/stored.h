@@ -19,10 +19,11 @@ typedef enum att_fusion {
 } att_fusion;
 
 typedef struct att_stored_name {
-  const char *name;  /* {l} is the layer; NULL: this family has no such weight */
-  const char *other; /* or called so, in older files or in a variant of the family */
-  bool transposed;   /* stored [in, out] */
-  bool lacks_one;    /* stored as w, meant as 1 + w */
+  const char *name;    /* {l} is the layer; NULL: this family has no such weight */
+  const char *other;   /* or called so, in older files or in a variant of the family */
+  bool other_if_plain; /* written by the other name if the network is not gated */
+  bool transposed;     /* stored [in, out] */
+  bool lacks_one;      /* stored as w, meant as 1 + w */
   att_fusion fusion;
   int part, parts; /* of a fused tensor; the others are the slots two apart */
 } att_stored_name;

@@ -20,8 +20,8 @@ typedef struct loader {
   bool around;           /* the templates are there already */
 } loader;
 
-static bool is(att_stored_text text, const char *other) {
-  return text.n == strlen(other) && memcmp(text.bytes, other, text.n) == 0;
+bool att_stored_is(const att_stored_tokenizer *s, const char *model) {
+  return s->model.n == strlen(model) && memcmp(s->model.bytes, model, s->model.n) == 0;
 }
 
 /* ---- vocabulary ---- */
@@ -261,13 +261,13 @@ static att_status load_t5(loader *l) {
 
 static att_status load(loader *l) {
   char label[64];
-  if (is(l->stored->model, "llama"))
+  if (att_stored_is(l->stored, "llama"))
     ATT_TRY(load_llama(l));
-  else if (is(l->stored->model, "gpt2"))
+  else if (att_stored_is(l->stored, "gpt2"))
     ATT_TRY(load_gpt2(l));
-  else if (is(l->stored->model, "bert"))
+  else if (att_stored_is(l->stored, "bert"))
     ATT_TRY(load_bert(l));
-  else if (is(l->stored->model, "t5"))
+  else if (att_stored_is(l->stored, "t5"))
     ATT_TRY(load_t5(l));
   else
     return att_fail(ATT_UNSUPPORTED,

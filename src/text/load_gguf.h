@@ -76,6 +76,9 @@ typedef struct att_stored_pre {
 const att_stored_pre *att_stored_pre_at(int index);
 const att_stored_pre *att_stored_pre_find(att_stored_text name);
 
+/* Whether it is of that model of GGUF's. */
+bool att_stored_is(const att_stored_tokenizer *stored, const char *model);
+
 /* Writes it as Hugging Face's tokenizer.json. IO errors stay in the stream. */
 void att_stored_write_json(FILE *stream, const att_stored_tokenizer *stored);
 

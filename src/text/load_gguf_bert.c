@@ -22,48 +22,52 @@ static bool is_in_brackets(att_stored_text piece) {
   return piece.n >= 2 && piece.bytes[0] == '[' && piece.bytes[piece.n - 1] == ']';
 }
 
-/* The piece as tokenizer.json spells it, in new memory of the tokenizer. */
+att_stored_text att_gguf_bert_piece(const char **prefix, att_stored_text piece) {
+  *prefix = "";
+  if (piece.n == 0 || is_in_brackets(piece)) return piece;
+  if (begins_word(piece)) return (att_stored_text){piece.bytes + 3, piece.n - 3};
+  *prefix = continued;
+  return piece;
+}
+
+/* The piece with its prefix, in new memory of the tokenizer. */
 static att_status respell(att_stored_text *out, const att_hf *hf, att_stored_text piece) {
+  const char *prefix;
   void *memory;
-  *out = piece;
-  if (piece.n == 0 || is_in_brackets(piece)) return ATT_OK;
-  if (begins_word(piece)) {
-    *out = (att_stored_text){piece.bytes + 3, piece.n - 3};
-    return ATT_OK;
-  }
+  *out = att_gguf_bert_piece(&prefix, piece);
+  if (!*prefix) return ATT_OK;
   ATT_TRY(att_hf_take(&memory, hf, (int64_t)piece.n + 2, 1));
   char *text = memory;
-  memcpy(text, continued, 2);
+  memcpy(text, prefix, 2);
   memcpy(text + 2, piece.bytes, piece.n);
   *out = (att_stored_text){text, piece.n + 2};
   return ATT_OK;
 }
 
-static bool has_capital(att_stored_text piece) {
-  if (is_in_brackets(piece)) return false;
-  for (size_t i = 0; i < piece.n; i++)
-    if (piece.bytes[i] >= 'A' && piece.bytes[i] <= 'Z') return true;
+bool att_gguf_bert_has_capitals(const att_stored_tokenizer *stored) {
+  for (int64_t id = 0; id < stored->n_tokens; id++) {
+    att_stored_text piece = stored->tokens[id];
+    for (size_t i = 0; i < piece.n && !is_in_brackets(piece); i++)
+      if (piece.bytes[i] >= 'A' && piece.bytes[i] <= 'Z') return true;
+  }
   return false;
 }
 
 att_status att_gguf_load_bert(att_hf *hf, const att_stored_tokenizer *stored) {
   static const att_json_node usual = {.type = ATT_JSON_OBJECT};
   att_stored_tokenizer spelled = *stored;
-  bool capitals = false;
   void *memory;
   if (stored->n_tokens < 1 || stored->n_tokens > INT32_MAX)
     return att_fail(ATT_CORRUPT, "%s: a vocabulary of %lld tokens", stored->name,
                     (long long)stored->n_tokens);
   ATT_TRY(att_hf_take(&memory, hf, stored->n_tokens, sizeof(att_stored_text)));
   att_stored_text *pieces = memory;
-  for (int64_t id = 0; id < stored->n_tokens; id++) {
+  for (int64_t id = 0; id < stored->n_tokens; id++)
     ATT_TRY(respell(&pieces[id], hf, stored->tokens[id]));
-    capitals |= has_capital(stored->tokens[id]);
-  }
   spelled.tokens = pieces;
   ATT_TRY(att_gguf_read_tokens(hf, &spelled));
-  ATT_TRY(att_wordpiece_make(hf, continued, (int32_t)stored->unknown, 100));
-  ATT_TRY(att_normalizer_bert_make(hf, !capitals));
+  ATT_TRY(att_wordpiece_make(hf, continued, (int32_t)stored->unknown, ATT_WORD_LONGEST));
+  ATT_TRY(att_normalizer_bert_make(hf, !att_gguf_bert_has_capitals(stored)));
   ATT_TRY(att_hf_pretokenizer_bert(hf, &usual));
   return att_hf_decoder_wordpiece(hf, &usual);
 }

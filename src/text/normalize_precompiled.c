@@ -14,6 +14,7 @@
 
 #include "text/hf.h"
 #include "text/normalize.h"
+#include "text/vocab_models.h"
 
 enum { CLUSTER_MAX = 5 };
 
@@ -116,6 +117,16 @@ static att_status run(att_job *job, const void *settings) {
   }
   att_rewrite_end(&r);
   return ATT_OK;
+}
+
+const char *att_precompiled_of(int64_t *n, const att_tokenizer *t) {
+  for (int i = 0; i < t->n_normalizers; i++) {
+    if (t->normalizers[i].run != run) continue;
+    const charsmap *map = t->normalizers[i].settings;
+    *n = 4 + 4 * map->n_units + map->n_replacements;
+    return (const char *)map->units - 4; /* the length of the trie lies before it */
+  }
+  return NULL;
 }
 
 static int digit_of(char c) {

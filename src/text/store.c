@@ -9,6 +9,7 @@
 #include "text/byte_alphabet.h"
 #include "text/load_gguf.h"
 #include "text/steps.h"
+#include "text/store.h"
 
 static const char lower_one_eighth[] = "\xE2\x96\x81";
 
@@ -23,7 +24,7 @@ static const char hard_cases[] =
 
 /* ---- arrays ---- */
 
-static att_status text_of(att_stored_text *out, att_arena *arena, const char *bytes, int64_t n) {
+att_status att_store_text(att_stored_text *out, att_arena *arena, const char *bytes, int64_t n) {
   char *copy;
   ATT_TRY(att_arena_copy(&copy, arena, bytes, n));
   *out = (att_stored_text){copy, (size_t)n};
@@ -45,7 +46,7 @@ static att_status spaced(att_stored_text *out, att_arena *arena, const char *byt
   return ATT_OK;
 }
 
-static int32_t type_of(const att_entry *entry, bool is_unknown) {
+int32_t att_store_type(const att_entry *entry, bool is_unknown) {
   if ((entry->flags & ATT_TOKEN_PRESENT) == 0) return ATT_STORED_UNUSED;
   if (is_unknown) return ATT_STORED_UNKNOWN;
   if (entry->flags & ATT_TOKEN_SPECIAL) return ATT_STORED_CONTROL;
@@ -53,25 +54,36 @@ static int32_t type_of(const att_entry *entry, bool is_unknown) {
   return entry->flags & ATT_TOKEN_ADDED ? ATT_STORED_USER : ATT_STORED_NORMAL;
 }
 
+att_status att_store_room(att_tokenizer_copy *c, att_stored_text **tokens, int32_t **types) {
+  att_stored_tokenizer *s = &c->stored;
+  void *memory;
+  ATT_TRY(att_arena_take(&memory, &c->arena, s->n_tokens, sizeof *s->tokens));
+  s->tokens = *tokens = memory;
+  ATT_TRY(att_arena_take(&memory, &c->arena, s->n_tokens, sizeof *s->types));
+  s->types = *types = memory;
+  return ATT_OK;
+}
+
+att_status att_store_unused(att_stored_text *out, att_arena *arena, int64_t id) {
+  char name[32];
+  return att_store_text(out, arena, name, snprintf(name, sizeof name, "[PAD%lld]", (long long)id));
+}
+
 static att_status store_tokens(att_tokenizer_copy *c, const att_tokenizer *t, bool byte_level) {
   att_stored_tokenizer *s = &c->stored;
-  void *tokens, *types;
-  ATT_TRY(att_arena_take(&tokens, &c->arena, s->n_tokens, sizeof *s->tokens));
-  ATT_TRY(att_arena_take(&types, &c->arena, s->n_tokens, sizeof *s->types));
-  s->tokens = tokens;
-  s->types = types;
+  att_stored_text *tokens;
+  int32_t *types;
+  ATT_TRY(att_store_room(c, &tokens, &types));
   for (int64_t id = 0; id < s->n_tokens; id++) {
     static const att_entry hole;
     const att_entry *entry = id < t->vocab.size ? &t->vocab.entries[id] : &hole;
-    att_stored_text *token = (att_stored_text *)tokens + id;
-    int32_t type = type_of(entry, id == s->unknown);
-    ((int32_t *)types)[id] = type;
-    char name[32];
+    att_stored_text *token = &tokens[id];
+    int32_t type = att_store_type(entry, id == s->unknown);
+    types[id] = type;
     if (type == ATT_STORED_UNUSED)
-      ATT_TRY(
-          text_of(token, &c->arena, name, snprintf(name, sizeof name, "[PAD%lld]", (long long)id)));
+      ATT_TRY(att_store_unused(token, &c->arena, id));
     else if (byte_level || type != ATT_STORED_NORMAL)
-      ATT_TRY(text_of(token, &c->arena, entry->piece, entry->piece_bytes));
+      ATT_TRY(att_store_text(token, &c->arena, entry->piece, entry->piece_bytes));
     else
       ATT_TRY(spaced(token, &c->arena, entry->piece, entry->piece_bytes));
   }
@@ -167,7 +179,7 @@ static att_status agrees(bool *same, const att_tokenizer *a, const att_tokenizer
   return ATT_OK;
 }
 
-static att_status try_one(bool *same, const att_tokenizer *t, const att_stored_tokenizer *stored) {
+att_status att_store_try(bool *same, const att_tokenizer *t, const att_stored_tokenizer *stored) {
   att_tokenizer *again;
   *same = false;
   ATT_TRY(att_load_gguf(&again, t->runtime, stored));
@@ -176,7 +188,7 @@ static att_status try_one(bool *same, const att_tokenizer *t, const att_stored_t
   return status;
 }
 
-static att_status cannot(const att_tokenizer *t) {
+att_status att_store_cannot(const att_tokenizer *t) {
   return att_fail(ATT_UNSUPPORTED,
                   "this tokenizer (%s) is of a kind that GGUF files have no name for here",
                   t->kind->name);
@@ -194,10 +206,10 @@ static att_status store_llama(att_tokenizer_copy *c, const att_tokenizer *t) {
   ATT_TRY(store_scores(c, t));
   ATT_TRY(store_merges(c, t));
   for (c->stored.add_space = 1; c->stored.add_space >= 0; c->stored.add_space--) {
-    ATT_TRY(try_one(&same, t, &c->stored));
+    ATT_TRY(att_store_try(&same, t, &c->stored));
     if (same) return ATT_OK;
   }
-  return cannot(t);
+  return att_store_cannot(t);
 }
 
 static att_status store_gpt2(att_tokenizer_copy *c, const att_tokenizer *t) {
@@ -209,14 +221,20 @@ static att_status store_gpt2(att_tokenizer_copy *c, const att_tokenizer *t) {
   for (int i = 0; att_stored_pre_at(i); i++) {
     const char *name = att_stored_pre_at(i)->name;
     c->stored.pre = (att_stored_text){name, strlen(name)};
-    ATT_TRY(try_one(&same, t, &c->stored));
+    ATT_TRY(att_store_try(&same, t, &c->stored));
     if (same) return ATT_OK;
   }
-  return cannot(t);
+  return att_store_cannot(t);
 }
 
-static const att_stored_tokenizer nothing = {
-    .name = "the tokenizer", .bos = -1, .eos = -1, .eot = -1, .eom = -1, .unknown = -1};
+static const att_stored_tokenizer nothing = {.name = "the tokenizer",
+                                             .bos = -1,
+                                             .eos = -1,
+                                             .eot = -1,
+                                             .eom = -1,
+                                             .unknown = -1,
+                                             .cls = -1,
+                                             .sep = -1};
 
 att_status att_tokenizer_store_bytes(att_tokenizer_copy *out, const att_runtime *runtime,
                                      int64_t n_tokens) {
@@ -231,7 +249,7 @@ att_status att_tokenizer_store_bytes(att_tokenizer_copy *out, const att_runtime 
     int n = id == END ? snprintf(piece, sizeof piece, "<|endoftext|>")
                       : snprintf(piece, sizeof piece, "[PAD%lld]", (long long)id);
     if (id < END) n = att_utf8_encode(piece, att_char_of_byte((unsigned char)id));
-    status = text_of((att_stored_text *)tokens + id, &out->arena, piece, n);
+    status = att_store_text((att_stored_text *)tokens + id, &out->arena, piece, n);
     ((int32_t *)types)[id] = id < END    ? ATT_STORED_NORMAL
                              : id == END ? ATT_STORED_CONTROL
                                          : ATT_STORED_UNUSED;
@@ -259,12 +277,14 @@ att_status att_tokenizer_store(att_tokenizer_copy *out, const att_tokenizer *t, 
   store_ends(&out->stored, t);
   att_status status = ATT_OK;
   if (t->chat_template)
-    status = text_of(&out->stored.chat_template, &out->arena, t->chat_template,
-                     (int64_t)t->chat_template_bytes);
+    status = att_store_text(&out->stored.chat_template, &out->arena, t->chat_template,
+                            (int64_t)t->chat_template_bytes);
   if (status == ATT_OK)
-    status = t->kind == &att_kind_bpe        ? store_llama(out, t)
-             : t->kind == &att_kind_byte_bpe ? store_gpt2(out, t)
-                                             : cannot(t);
+    status = t->kind == &att_kind_bpe         ? store_llama(out, t)
+             : t->kind == &att_kind_byte_bpe  ? store_gpt2(out, t)
+             : t->kind == &att_kind_wordpiece ? att_store_bert(out, t)
+             : t->kind == &att_kind_unigram   ? att_store_t5(out, t)
+                                              : att_store_cannot(t);
   if (status != ATT_OK) att_tokenizer_copy_release(out);
   return status;
 }

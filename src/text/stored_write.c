@@ -1,17 +1,16 @@
 /* A stored tokenizer as Hugging Face's tokenizer.json. */
 #include <string.h>
 
-#include "text/load_gguf.h"
+#include "text/stored_write.h"
 
 typedef struct output {
   FILE *stream;
   const att_stored_tokenizer *s;
-  bool byte_level;
+  bool byte_level, words;
   const att_stored_pre *pre; /* of a byte-level one */
 } output;
 
-static void put_string(FILE *f, att_stored_text text) {
-  putc('"', f);
+void att_stored_put_characters(FILE *f, att_stored_text text) {
   for (size_t i = 0; i < text.n; i++) {
     unsigned char c = (unsigned char)text.bytes[i];
     if (c == '"' || c == '\\')
@@ -21,17 +20,30 @@ static void put_string(FILE *f, att_stored_text text) {
     else
       putc(c, f);
   }
+}
+
+void att_stored_put_string(FILE *f, att_stored_text text) {
+  putc('"', f);
+  att_stored_put_characters(f, text);
   putc('"', f);
 }
 
 static void put_pattern(FILE *f, const char *pattern) {
   fputs("{\"type\": \"Split\", \"pattern\": {\"Regex\": ", f);
-  put_string(f, (att_stored_text){pattern, strlen(pattern)});
+  att_stored_put_string(f, (att_stored_text){pattern, strlen(pattern)});
   fputs("}, \"behavior\": \"Isolated\", \"invert\": false},\n    ", f);
 }
 
 static int32_t type_of(const att_stored_tokenizer *s, int64_t id) {
   return s->types ? s->types[id] : ATT_STORED_NORMAL;
+}
+
+/* As tokenizer.json spells it. */
+static void put_piece(const output *o, int64_t id) {
+  if (o->words)
+    att_stored_put_bert_piece(o->stream, o->s->tokens[id]);
+  else
+    att_stored_put_string(o->stream, o->s->tokens[id]);
 }
 
 static void put_added(const output *o) {
@@ -42,7 +54,7 @@ static void put_added(const output *o) {
     if (type != ATT_STORED_UNKNOWN && type != ATT_STORED_CONTROL && type != ATT_STORED_USER)
       continue;
     fprintf(o->stream, "%s\n    {\"id\": %lld, \"content\": ", comma, (long long)id);
-    put_string(o->stream, o->s->tokens[id]);
+    put_piece(o, id);
     fprintf(o->stream,
             ", \"single_word\": false, \"lstrip\": false, \"rstrip\": false, "
             "\"normalized\": false, \"special\": %s}",
@@ -81,17 +93,17 @@ static void put_gpt2_steps(const output *o) {
 
 static void put_special(const output *o, int64_t id, int type) {
   fputs("{\"SpecialToken\": {\"id\": ", o->stream);
-  put_string(o->stream, o->s->tokens[id]);
+  put_piece(o, id);
   fprintf(o->stream, ", \"type_id\": %d}}", type);
 }
 
 static void put_definition(const output *o, int64_t id, const char *before) {
   fputs(before, o->stream);
-  put_string(o->stream, o->s->tokens[id]);
+  put_piece(o, id);
   fputs(": {\"id\": ", o->stream);
-  put_string(o->stream, o->s->tokens[id]);
+  put_piece(o, id);
   fprintf(o->stream, ", \"ids\": [%lld], \"tokens\": [", (long long)id);
-  put_string(o->stream, o->s->tokens[id]);
+  put_piece(o, id);
   fputs("]}", o->stream);
 }
 
@@ -106,10 +118,11 @@ static void put_template(const output *o) {
   for (int pair = 0; pair < 2; pair++) {
     fprintf(o->stream, "    \"%s\": [", pair ? "pair" : "single");
     for (int text = 0; text <= pair; text++) {
+      bool begins = bos && !(text && o->words); /* one [CLS] for both texts */
       if (text) fputs(", ", o->stream);
-      if (bos) put_special(o, s->bos, text);
-      fprintf(o->stream, "%s{\"Sequence\": {\"id\": \"%c\", \"type_id\": %d}}%s", bos ? ", " : "",
-              'A' + text, text, eos ? ", " : "");
+      if (begins) put_special(o, s->bos, text);
+      fprintf(o->stream, "%s{\"Sequence\": {\"id\": \"%c\", \"type_id\": %d}}%s",
+              begins ? ", " : "", 'A' + text, text, eos ? ", " : "");
       if (eos) put_special(o, s->eos, text);
     }
     fputs("],\n", o->stream);
@@ -126,9 +139,9 @@ static void put_merges(const output *o) {
     const char *space = memchr(s->merges[i].bytes, ' ', s->merges[i].n);
     size_t cut = (size_t)(space - s->merges[i].bytes);
     fputs(i ? ",\n      [" : "\n      [", o->stream);
-    put_string(o->stream, (att_stored_text){s->merges[i].bytes, cut});
+    att_stored_put_string(o->stream, (att_stored_text){s->merges[i].bytes, cut});
     fputs(", ", o->stream);
-    put_string(o->stream, (att_stored_text){space + 1, s->merges[i].n - cut - 1});
+    att_stored_put_string(o->stream, (att_stored_text){space + 1, s->merges[i].n - cut - 1});
     putc(']', o->stream);
   }
 }
@@ -138,7 +151,7 @@ static void put_model(const output *o) {
   bool whole = o->byte_level && (o->pre->flags & ATT_PRE_WHOLE) != 0;
   fputs("  \"model\": {\"type\": \"BPE\", \"dropout\": null, \"unk_token\": ", o->stream);
   if (s->unknown >= 0)
-    put_string(o->stream, s->tokens[s->unknown]);
+    att_stored_put_string(o->stream, s->tokens[s->unknown]);
   else
     fputs("null", o->stream);
   fprintf(o->stream,
@@ -150,23 +163,35 @@ static void put_model(const output *o) {
   for (int64_t id = 0; id < s->n_tokens; id++) {
     if (type_of(s, id) == ATT_STORED_UNUSED) continue;
     fprintf(o->stream, "%s\n      ", comma);
-    put_string(o->stream, s->tokens[id]);
+    att_stored_put_string(o->stream, s->tokens[id]);
     fprintf(o->stream, ": %lld", (long long)id);
     comma = ",";
   }
   fputs("\n    },\n    \"merges\": [", o->stream);
   put_merges(o);
-  fputs("\n    ]\n  }\n}\n", o->stream);
+  fputs("\n    ]\n  }", o->stream);
 }
 
 void att_stored_write_json(FILE *stream, const att_stored_tokenizer *stored) {
-  output o = {stream, stored, stored->model.n == 4, att_stored_pre_find(stored->pre)};
+  bool words = att_stored_is(stored, "bert"), unigram = att_stored_is(stored, "t5");
+  output o = {stream, stored, att_stored_is(stored, "gpt2"), words,
+              att_stored_pre_find(stored->pre)};
   fputs("{\n  \"version\": \"1.0\",\n  \"truncation\": null,\n  \"padding\": null,\n", stream);
   put_added(&o);
-  if (o.byte_level)
+  if (words)
+    att_stored_put_bert_steps(stream, stored);
+  else if (unigram)
+    att_stored_put_t5_steps(stream, stored);
+  else if (o.byte_level)
     put_gpt2_steps(&o);
   else
     put_llama_steps(&o);
   put_template(&o);
-  put_model(&o);
+  if (words)
+    att_stored_put_wordpiece(stream, stored);
+  else if (unigram)
+    att_stored_put_unigram(stream, stored);
+  else
+    put_model(&o);
+  fputs("\n}\n", stream);
 }

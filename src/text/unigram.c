@@ -11,6 +11,7 @@
 #include "base/line.h"
 #include "text/hf.h"
 #include "text/trie.h"
+#include "text/vocab_models.h"
 
 #define UNKNOWN_PENALTY 10.0
 
@@ -124,6 +125,8 @@ static att_status encode(att_job *job, uint32_t begin, uint32_t end) {
 }
 
 const att_kind att_kind_unigram = {"unigram", encode};
+
+int32_t att_unigram_unknown(const att_tokenizer *t) { return ((const unigram *)t->model)->unknown; }
 
 static att_status read_piece(att_hf *hf, double *scores, const att_json_node *pair, int32_t id) {
   const att_json_node *piece = pair->child, *score = piece ? piece->next : NULL;

@@ -6,6 +6,7 @@
 #include "base/line.h"
 #include "text/hf.h"
 #include "text/trie.h"
+#include "text/vocab_models.h"
 
 typedef struct wordpiece {
   att_trie trie;
@@ -64,6 +65,14 @@ static att_status encode(att_job *job, uint32_t begin, uint32_t end) {
 }
 
 const att_kind att_kind_wordpiece = {"wordpiece", encode};
+
+int32_t att_wordpiece_unknown(const att_tokenizer *t) {
+  return ((const wordpiece *)t->model)->unknown;
+}
+
+int64_t att_wordpiece_longest(const att_tokenizer *t) {
+  return ((const wordpiece *)t->model)->characters_max;
+}
 
 static att_status plant(att_hf *hf, wordpiece *model, const char *prefix) {
   const att_vocab *vocab = &hf->t->vocab;

@@ -178,8 +178,11 @@ static att_status write_all(att_learner *learner, const att_folder_writer *folde
   att_live_weights live = {&learner->parameters, learner->values};
   att_checkpoint source =
       att_live_checkpoint(&live, learner->runtime, learner->family, "the model in training");
-  att_export export = {
-      .runtime = learner->runtime, .source = &source, .path = folder->path, .dtype = ATT_F32};
+  att_export export = {.runtime = learner->runtime,
+                       .source = &source,
+                       .config = source.config,
+                       .path = folder->path,
+                       .dtype = ATT_F32};
   ATT_TRY(att_export_huggingface_files(&export, folder));
   ATT_TRY(write_optimizer(learner, folder));
   if (tokenizer) ATT_TRY(copy_tokenizer(learner, folder, tokenizer));

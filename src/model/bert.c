@@ -1,5 +1,5 @@
 /* The settings of BERT and its likes. */
-#include "model/encoders.h"
+#include "model/bert.h"
 
 #include <string.h>
 
@@ -25,6 +25,23 @@ att_status att_bert_read(att_config *c, att_settings *s) {
   ATT_TRY(att_setting_activation(&c->activation, s, "hidden_act", ATT_WITH_VALUE));
   ATT_TRY(read_positions(s));
   return att_bert_finish(c, s);
+}
+
+const char *att_bert_activation(const att_config *c) {
+  static const char *const names[] = {
+      [ATT_SILU] = "silu", [ATT_GELU] = "gelu", [ATT_GELU_TANH] = "gelu_new", [ATT_RELU] = "relu"};
+  return names[c->activation];
+}
+
+void att_bert_write(att_config_writer *w, const att_config *c) {
+  att_put_size(w, "hidden_size", c->width);
+  att_put_size(w, "num_hidden_layers", c->layers);
+  att_put_size(w, "num_attention_heads", c->heads);
+  att_put_size(w, "intermediate_size", c->ffn_width);
+  att_put_size(w, "max_position_embeddings", c->first_position + c->context);
+  att_put_size(w, "type_vocab_size", c->token_types);
+  att_put_number(w, "layer_norm_eps", c->norm_eps);
+  att_put_text(w, "hidden_act", att_bert_activation(c));
 }
 
 void att_bert_fill(att_config *c) {
@@ -57,9 +74,5 @@ att_status att_bert_finish(att_config *c, att_settings *s) {
 void att_bert_complete(att_config *c, att_has_slot_fn *has, const void *file) {
   c->fill_head = c->fill_head || has(file, ATT_SLOT_HEAD_W);
   c->pooler = has(file, ATT_SLOT_POOLER_W);
-}
-
-const char *att_bert_lacks(const att_config *c) {
-  (void)c;
-  return "a family that is only read";
+  if (!c->fill_head) c->tied_output = true; /* there is no output to be another */
 }
