@@ -31,6 +31,8 @@ test-peers:
 	@npm install --prefix build/peers --ignore-scripts --no-audit --no-fund node-llama-cpp@3.22.1 \
 		tokenizers@0.23.2 @huggingface/jinja@0.5.11 @huggingface/ollama-utils@0.0.18
 	tests/peers/gguf_in_llama build/release/attend build/peers/node_modules
+	tests/peers/encoders_in_llama build/release/attend build/peers/node_modules
+	tests/peers/types_in_ggml build/release/attend build/peers/node_modules
 	node tests/peers/tokenizers_in_hf.mjs build/release/attend build/peers/node_modules \
 		../shared/text/tinyshakespeare.txt ../shared
 	node tests/peers/chat_in_jinja.mjs build/release/attend build/peers/node_modules \

@@ -33,7 +33,7 @@ static void write_gguf(att_gguf_list *l, const att_config *c) {
   att_gguf_write_sizes(l, c);
   att_gguf_add_number(l, "attention.layer_norm_epsilon", c->norm_eps);
   att_gguf_add_bool(l, "attention.causal", false);
-  att_gguf_add_u32(l, "tokenizer.ggml.token_type_count", c->token_types);
+  att_gguf_add_u32(l, "tokenizer.ggml.token_type_count", c->token_types ? c->token_types : 1);
 }
 
 static const char *gguf_lacks(const att_config *c) {

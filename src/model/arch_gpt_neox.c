@@ -23,7 +23,9 @@ static att_status read_sizes(att_config *c, att_settings *s) {
 
 static att_status read(att_config *c, att_settings *s) {
   static const att_rope_format rope = {.theta_key = "rotary_emb_base",
+                                       .theta_other = "rope_theta",
                                        .partial_key = "rotary_pct",
+                                       .partial_other = "partial_rotary_factor",
                                        .scaling_key = "rope_scaling",
                                        .theta = 10000,
                                        .partial = 0.25};

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "model/arch.h"
 #include "model/gguf_decoder.h"
+#include "model/t5.h"
 
 /* "relu", "gated-gelu": the activation, whose "gelu" means the tanh form if gated. */
 static const struct {
@@ -27,8 +27,8 @@ static const char *ffn_name(const att_config *c) {
   return NULL;
 }
 
-static att_status read_ffn(att_config *c, att_settings *s) {
-  const char *name = "relu", *inner = NULL;
+static att_status read_ffn(att_config *c, att_settings *s, const char *usual) {
+  const char *name = usual, *inner = NULL;
   ATT_TRY(att_setting_string(&name, s, "feed_forward_proj", ATT_WITH_VALUE));
   ATT_TRY(att_setting_string(&inner, s, "dense_act_fn", ATT_NULLABLE));
   for (int i = 0; i < N_KNOWN; i++) {
@@ -79,15 +79,15 @@ static void fill(att_config *c) {
   c->scale = 1;
 }
 
-static att_status read(att_config *c, att_settings *s) {
+att_status att_t5_read(att_config *c, att_settings *s, const char *feed_forward, bool tied) {
   int64_t start = 0;
   bool both = true;
   fill(c);
   ATT_TRY(read_sizes(c, s));
-  ATT_TRY(read_ffn(c, s));
+  ATT_TRY(read_ffn(c, s, feed_forward));
   c->norm_eps = (double)1e-6f;
   ATT_TRY(att_setting_number(&c->norm_eps, s, "layer_norm_epsilon", ATT_WITH_VALUE));
-  c->tied_output = true;
+  c->tied_output = tied;
   ATT_TRY(att_setting_bool(&c->tied_output, s, "tie_word_embeddings", ATT_WITH_VALUE));
   bool scaled = c->tied_output;
   ATT_TRY(att_setting_bool(&scaled, s, "scale_decoder_outputs", ATT_NULLABLE));
@@ -102,7 +102,7 @@ static att_status read(att_config *c, att_settings *s) {
   return att_fail(ATT_UNSUPPORTED, "%s: \"is_encoder_decoder\" is false", s->where);
 }
 
-static void write(att_config_writer *w, const att_config *c) {
+void att_t5_write(att_config_writer *w, const att_config *c) {
   bool scaled = c->logit_scale != 1;
   att_put_size(w, "d_model", c->width);
   att_put_size(w, "d_kv", c->head_dim);
@@ -120,7 +120,7 @@ static void write(att_config_writer *w, const att_config *c) {
   att_put_size(w, "decoder_start_token_id", c->start_token);
 }
 
-static const char *lacks(const att_config *c) {
+const char *att_t5_lacks(const att_config *c) {
   if (!ffn_name(c)) return "a feed-forward network of its own";
   if (c->logit_scale != 1 && c->logit_scale != tied_scale(c)) return "logits with a factor";
   return c->scale == 1 ? NULL : "a scale of its own";
@@ -165,7 +165,7 @@ static const char *gguf_lacks(const att_config *c) {
 }
 
 #define BLOCK "dec.blk.{l}."
-static const att_gguf_family gguf = {
+const att_gguf_family att_gguf_t5 = {
     .name = "t5",
     .activation = ATT_GELU_TANH,
     .scale = 1,
@@ -184,54 +184,21 @@ static const att_gguf_family gguf = {
     .lacks = gguf_lacks,
 };
 
-static const char *const ignored[] = {
+const char *const att_t5_ignored[] = {
     "encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight", NULL};
 
-#define ENCODER "encoder.block.{l}.layer."
-#define DECODER "decoder.block.{l}.layer."
-#define FIRST "block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+static att_status read(att_config *c, att_settings *s) { return att_t5_read(c, s, "relu", true); }
+
 const att_arch att_arch_t5 = {
     .name = "t5",
     .class_name = "T5ForConditionalGeneration",
     .prefix = "transformer.",
-    .ignored = ignored,
-    .names = {[ATT_SLOT_TOKENS] = {.name = "shared.weight"},
-              [ATT_SLOT_RELATIVE] = {.name = "decoder." FIRST},
-              [ATT_SLOT_NORM1_W] = {.name = DECODER "0.layer_norm.weight"},
-              [ATT_SLOT_Q_W] = {.name = DECODER "0.SelfAttention.q.weight"},
-              [ATT_SLOT_K_W] = {.name = DECODER "0.SelfAttention.k.weight"},
-              [ATT_SLOT_V_W] = {.name = DECODER "0.SelfAttention.v.weight"},
-              [ATT_SLOT_O_W] = {.name = DECODER "0.SelfAttention.o.weight"},
-              [ATT_SLOT_CROSS_NORM_W] = {.name = DECODER "1.layer_norm.weight"},
-              [ATT_SLOT_CROSS_Q_W] = {.name = DECODER "1.EncDecAttention.q.weight"},
-              [ATT_SLOT_CROSS_K_W] = {.name = DECODER "1.EncDecAttention.k.weight"},
-              [ATT_SLOT_CROSS_V_W] = {.name = DECODER "1.EncDecAttention.v.weight"},
-              [ATT_SLOT_CROSS_O_W] = {.name = DECODER "1.EncDecAttention.o.weight"},
-              [ATT_SLOT_NORM2_W] = {.name = DECODER "2.layer_norm.weight"},
-              [ATT_SLOT_GATE_W] = {.name = DECODER "2.DenseReluDense.wi_0.weight"},
-              [ATT_SLOT_UP_W] = {.name = DECODER "2.DenseReluDense.wi_1.weight",
-                                 .other = DECODER "2.DenseReluDense.wi.weight",
-                                 .other_if_plain = true},
-              [ATT_SLOT_DOWN_W] = {.name = DECODER "2.DenseReluDense.wo.weight"},
-              [ATT_SLOT_NORM_W] = {.name = "decoder.final_layer_norm.weight"},
-              [ATT_SLOT_OUTPUT] = {.name = "lm_head.weight"},
-              [ATT_SLOT_ENC_RELATIVE] = {.name = "encoder." FIRST},
-              [ATT_SLOT_ENC_NORM1_W] = {.name = ENCODER "0.layer_norm.weight"},
-              [ATT_SLOT_ENC_Q_W] = {.name = ENCODER "0.SelfAttention.q.weight"},
-              [ATT_SLOT_ENC_K_W] = {.name = ENCODER "0.SelfAttention.k.weight"},
-              [ATT_SLOT_ENC_V_W] = {.name = ENCODER "0.SelfAttention.v.weight"},
-              [ATT_SLOT_ENC_O_W] = {.name = ENCODER "0.SelfAttention.o.weight"},
-              [ATT_SLOT_ENC_NORM2_W] = {.name = ENCODER "1.layer_norm.weight"},
-              [ATT_SLOT_ENC_GATE_W] = {.name = ENCODER "1.DenseReluDense.wi_0.weight"},
-              [ATT_SLOT_ENC_UP_W] = {.name = ENCODER "1.DenseReluDense.wi_1.weight",
-                                     .other = ENCODER "1.DenseReluDense.wi.weight",
-                                     .other_if_plain = true},
-              [ATT_SLOT_ENC_DOWN_W] = {.name = ENCODER "1.DenseReluDense.wo.weight"},
-              [ATT_SLOT_ENC_NORM_W] = {.name = "encoder.final_layer_norm.weight"}},
+    .ignored = att_t5_ignored,
+    .names = ATT_T5_NAMES,
     .read = read,
-    .write = write,
-    .lacks = lacks,
+    .write = att_t5_write,
+    .lacks = att_t5_lacks,
     .tied_is_scaled = true,
-    .gguf = &gguf,
+    .gguf = &att_gguf_t5,
 };

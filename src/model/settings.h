@@ -73,7 +73,9 @@ att_status att_setting_layer_types(att_layer_set *sliding, bool *given, att_sett
 /* How a family spells its rotary positions. */
 typedef struct att_rope_format {
   const char *theta_key;   /* older spelling, outside of any object */
+  const char *theta_other; /* and another for the same, which some files have beside it; or NULL */
   const char *partial_key; /* NULL: always the whole of a head */
+  const char *partial_other;
   const char *scaling_key; /* NULL: not scaled there */
   const char *layer;       /* newer spelling: the type of layer, or NULL */
   double theta, partial;   /* what an absent one means */

@@ -174,8 +174,29 @@ static att_status count_pairs(rope_reading *r, const char *where) {
   return ATT_OK;
 }
 
-const att_rope_format att_rope_usual = {
-    .theta_key = "rope_theta", .scaling_key = "rope_scaling", .theta = 10000, .partial = 1};
+const att_rope_format att_rope_usual = {.theta_key = "rope_theta",
+                                        .scaling_key = "rope_scaling",
+                                        .partial_other = "partial_rotary_factor",
+                                        .theta = 10000,
+                                        .partial = 1};
+
+/* A number under either key, or both, which must agree then; a key may be NULL. */
+static att_status read_either(double *out, bool *there, att_settings *settings, const char *key,
+                              const char *other) {
+  const char *const keys[] = {key, other};
+  double first = 0;
+  *there = false;
+  for (int i = 0; i < 2; i++) {
+    if (!keys[i] || !att_json_member(settings->object, keys[i])) continue;
+    ATT_TRY(att_setting_number(out, settings, keys[i], ATT_WITH_VALUE));
+    if (*there && *out != first)
+      return att_fail(ATT_CORRUPT, "%s: \"%s\" is %g and \"%s\" %g", settings->where, key, first,
+                      other, *out);
+    first = *out;
+    *there = true;
+  }
+  return ATT_OK;
+}
 
 att_status att_setting_rope(att_rope *out, float divisors[2][ATT_MOST_PAIRS],
                             att_settings *settings, const att_rope_format *format, int64_t head_dim,
@@ -190,18 +211,16 @@ att_status att_setting_rope(att_rope *out, float divisors[2][ATT_MOST_PAIRS],
                         .context = context};
   plain.rope.original = (double)context;
   double *theta = &plain.rope.theta;
-  ATT_TRY(att_setting_number(theta, settings, format->theta_key, ATT_WITH_VALUE));
-  if (format->partial_key)
-    ATT_TRY(att_setting_number(&plain.partial, settings, format->partial_key, ATT_WITH_VALUE));
+  bool has_theta, has_partial;
+  ATT_TRY(read_either(theta, &has_theta, settings, format->theta_key, format->theta_other));
+  ATT_TRY(read_either(&plain.partial, &has_partial, settings, format->partial_key,
+                      format->partial_other));
   if (format->longrope) {
     plain.rope.original = 4096;
     ATT_TRY(read_original(&plain.rope.original, settings, ATT_WITH_VALUE));
   }
   if (format->scaling_key) ATT_TRY(att_setting_object(&older, settings, format->scaling_key));
   ATT_TRY(newer_object(&newer, settings, format->layer));
-  bool has_theta = att_json_member(settings->object, format->theta_key) != NULL;
-  bool has_partial =
-      format->partial_key && att_json_member(settings->object, format->partial_key) != NULL;
 
   rope_reading by_older = plain, by_newer = plain;
   by_newer.divisors = tables[1];

@@ -2,8 +2,8 @@
 //   node llama_greedy.mjs NODE_MODULES  < lines of {"file", "ids", "n"}
 // or {"file", "text"}, whose answer is the text's tokens;
 // prints a line of {"tokens"} or {"error"} for each, the former with "likely": the
-// most probable tokens of each step and their probabilities. Weights and cache stay as
-// they are in the file; one thread, so that its sums have one order.
+// most probable tokens of each step and their probabilities. Weights stay as
+// they are in the file, the cache is F32; one thread, so that its sums have one order.
 import {createInterface} from "node:readline";
 import {createRequire} from "node:module";
 import {pathToFileURL} from "node:url";
@@ -19,7 +19,8 @@ const LIKELY = 20;
 
 async function greedy({file, ids, n}) {
     const model = await llama.loadModel({modelPath: file, gpuLayers: 0});
-    const context = await model.createContext({contextSize: 128, flashAttention: false});
+    const context = await model.createContext({contextSize: 128, flashAttention: false,
+        experimentalKvCacheKeyType: "F32", experimentalKvCacheValueType: "F32"});
     const tokens = [], likely = [];
     const steps = context.getSequence().evaluateWithMetadata(ids, {probabilities: true},
         {temperature: 0});

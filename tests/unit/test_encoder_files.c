@@ -157,6 +157,39 @@ static void test_older_names_and_bare_models(void **state) {
 }
 
 /* Settings that change what a model computes and that attend does not run. */
+/* The same wiring by another name, and what an absent setting means there. */
+static void test_relatives_are_other_models(void **state) {
+  (void)state;
+  static const renaming none[] = {{0}};
+  static const struct {
+    const char *source, *config;
+  } rows[] = {
+      {"roberta", "{\"model_type\": \"xlm-roberta\", \"architectures\": "
+                  "[\"XLMRobertaForMaskedLM\"], \"vocab_size\": 96, \"hidden_size\": 32, "
+                  "\"intermediate_size\": 64, \"num_hidden_layers\": 2, "
+                  "\"num_attention_heads\": 4, \"max_position_embeddings\": 40, "
+                  "\"layer_norm_eps\": 1e-5, \"type_vocab_size\": 1}"},
+      {"roberta", "{\"model_type\": \"camembert\", \"vocab_size\": 96, \"hidden_size\": 32, "
+                  "\"intermediate_size\": 64, \"num_hidden_layers\": 2, "
+                  "\"num_attention_heads\": 4, \"max_position_embeddings\": 40, "
+                  "\"layer_norm_eps\": 1e-5, \"type_vocab_size\": 1}"},
+      {"t5_gated", "{\"model_type\": \"mt5\", \"d_model\": 32, \"d_kv\": 8, \"d_ff\": 40, "
+                   "\"num_layers\": 2, \"num_heads\": 4, \"vocab_size\": 96, "
+                   "\"relative_attention_num_buckets\": 8, \"layer_norm_epsilon\": 0.002}"},
+  };
+  test_need(TINY "roberta/config.json");
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    char folder[64], source[512];
+    test_make_folder(folder);
+    snprintf(source, sizeof source, TINY "%s", rows[i].source);
+    rewrite(runtime, folder, source, rows[i].config, none, NULL);
+    compare_hidden(runtime, source, folder);
+    remove_folder(folder);
+  }
+  att_runtime_free(runtime);
+}
+
 static void test_what_is_not_run_is_refused(void **state) {
   (void)state;
   static const renaming none[] = {{0}};
@@ -218,6 +251,7 @@ int main(void) {
       cmocka_unit_test(test_both_formats_give_the_same_bits),
       cmocka_unit_test(test_both_formats_of_t5_write_the_same),
       cmocka_unit_test(test_older_names_and_bare_models),
+      cmocka_unit_test(test_relatives_are_other_models),
       cmocka_unit_test(test_what_is_not_run_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -135,6 +135,10 @@ static void test_newer_spelling_of_rotations_is_lost(void **state) {
       read_family(&newer, "gpt_neox",
                   "\"rope_parameters\": {\"rope_theta\": 7, \"partial_rotary_factor\": 0.5}"));
   assert_true(newer.rope.theta == 7 && newer.rope.pairs == 2);
+  assert_ok(read_family(&newer, "gpt_neox",
+                        "\"rotary_emb_base\": 7, \"rope_theta\": 7, \"rotary_pct\": 0.5, "
+                        "\"partial_rotary_factor\": 0.5"));
+  assert_true(newer.rope.theta == 7 && newer.rope.pairs == 2);
 }
 
 static void test_what_cannot_be_is_taken_as_something_else(void **state) {
@@ -157,6 +161,8 @@ static void test_what_cannot_be_is_taken_as_something_else(void **state) {
       {"qwen3", "\"layer_types\": [\"full_attention\"]", ATT_CORRUPT, "1 entries for 4 layers"},
       {"smollm3", "\"no_rope_layers\": [1, 2, 1, 1]", ATT_CORRUPT, "neither 0 nor 1"},
       {"smollm3", "\"no_rope_layers\": [1]", ATT_CORRUPT, "1 entries for 4 layers"},
+      {"gpt_neox", "\"rotary_emb_base\": 7, \"rope_theta\": 8", ATT_CORRUPT, "rope_theta"},
+      {"llama", "\"partial_rotary_factor\": 0.5", ATT_UNSUPPORTED, "0.5 of a head"},
       {"gemma", "\"hidden_act\": \"silu\"", ATT_UNSUPPORTED, "silu"},
       {"gemma2", "\"attn_logit_softcapping\": 0", ATT_CORRUPT, "soft caps"},
       {"gemma2", "\"query_pre_attn_scalar\": 0", ATT_CORRUPT, "query_pre_attn_scalar"},
