@@ -15,15 +15,21 @@
 enum { LABEL_ROOM = 32, SHOWN_NUMBERS = 5, MOST_COLUMNS = 10, MOST_ROWS = 24, NARROW = 60 };
 
 static subject what;
-static int pooling = ATT_POOL_MEAN;
-static bool unit_length;
+enum { AS_THE_MODEL = 0 }; /* behind it the ways of att_pooling */
+static int chosen = AS_THE_MODEL;
+static int pooling; /* an att_pooling */
+static bool unit_length, any_length;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
-    {"pool", 0, OPTION_CHOICE, &pooling, "cls|mean|head", 0, 0,
-     "one vector of a text: its first token's; the mean of all tokens'; the first token's through "
-     "the model's own pooling layer. Default mean"},
-    {"normalize", 0, OPTION_FLAG, &unit_length, "", 0, 0, "vectors of length 1"},
+    {"pool", 0, OPTION_CHOICE, &chosen, "model|cls|mean|head", 0, 0,
+     "one vector of a text: as the model's files say; its first token's; the mean of all tokens'; "
+     "the first token's through the model's own pooling layer. Default model, which is mean where "
+     "they say nothing"},
+    {"normalize", 0, OPTION_FLAG, &unit_length, "", 0, 0,
+     "vectors of length 1; also where the model's files ask for them"},
+    {"no-normalize", 0, OPTION_FLAG, &any_length, "", 0, 0,
+     "vectors as long as they come, whatever the files say"},
     {0}};
 
 /* All texts of the command, read. */
@@ -120,12 +126,34 @@ static int check_model(const cli *c) {
                   info->name);
 }
 
+/* What the command line leaves to the model. */
+static int settle(const cli *c) {
+  const att_model_info *info = att_model_describe(what.model);
+  if (unit_length && any_length)
+    return cli_usage(c, "--normalize and --no-normalize exclude each other");
+  if (info->unit_length && !any_length) unit_length = true;
+  pooling = chosen != AS_THE_MODEL ? chosen - 1 : info->pooling;
+  if (pooling == ATT_POOL_NOT_SAID) pooling = ATT_POOL_MEAN;
+  if (pooling != ATT_POOL_OTHER) return CLI_OK;
+  return cli_fail(c, "%s asks for a pooling that attend has not; choose one with --pool",
+                  info->name);
+}
+
+/* Tokens of the longest text; one too long for the model is refused when it is read. */
+static int64_t longest(const texts *t, int64_t most) {
+  int64_t n = 1;
+  for (int64_t i = 0; i < t->n; i++)
+    if (t->ids[i].n > n) n = t->ids[i].n;
+  return n < most ? n : most;
+}
+
 static int evaluate(texts *t, const cli *c) {
   const att_model_info *info = att_model_describe(what.model);
   bool together = info->kind == ATT_MODEL_ENCODER; /* a decoder looks at one text */
   att_session_options room;
   att_session_options_init(&room);
   room.encoder_tokens = t->tokens;
+  room.context = longest(t, info->context);
   t->width = info->width;
   t->vectors = memory_get((size_t)(t->n * t->width), sizeof *t->vectors);
   att_session *session = NULL;
@@ -249,6 +277,7 @@ static int run(const cli *c, int n, char **operands) {
   texts t = {0};
   int code = subject_open_model(&what, c);
   if (code == CLI_OK) code = check_model(c);
+  if (code == CLI_OK) code = settle(c);
   if (code == CLI_OK) code = read_texts(&t, c, n, operands);
   if (code == CLI_OK) code = evaluate(&t, c);
   if (code == CLI_OK && c->json) print_json(&t);

@@ -1,6 +1,7 @@
 /* cmd_info.c — attend info: what a file is, without loading its weights, or what
  * this machine offers. */
 #include "attend/describe.h"
+#include "attend/encoder.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,28 @@ static void row_int(table *rows, const char *name, int64_t value) {
   table_put(rows, INK_OFF, "%lld", (long long)value);
 }
 
+/* NULL: the files say nothing. */
+static const char *pooling_name(const att_model_info *i) {
+  return i->pooling == ATT_POOL_CLS     ? "cls"
+         : i->pooling == ATT_POOL_MEAN  ? "mean"
+         : i->pooling == ATT_POOL_OTHER ? "other"
+                                        : NULL;
+}
+
+static void put_encoder(table *rows, const att_model_info *i) {
+  table_head(rows, "heads for");
+  table_put(rows, INK_OFF, "%s",
+            i->fills_gaps && i->pooling_head ? "filling gaps, pooling"
+            : i->fills_gaps                  ? "filling gaps"
+            : i->pooling_head                ? "pooling"
+                                             : "nothing: vectors alone");
+  table_head(rows, "pooling");
+  table_put(rows, INK_OFF, "%s%s", pooling_name(i) ? pooling_name(i) : "not said",
+            i->unit_length ? ", made 1 long" : "");
+  table_head(rows, "memory");
+  table_put(rows, INK_OFF, "%.4g MB, no cache", (double)i->weight_bytes / 1e6);
+}
+
 static void put_model(table *rows, const att_description *d, const att_model_info *i) {
   const att_tokenizer *tokenizer = att_description_tokenizer(d);
   table_head(rows, "");
@@ -85,6 +108,7 @@ static void put_model(table *rows, const att_description *d, const att_model_inf
   table_put(rows, INK_OFF, i->rounded ? "rounded to 8 bits for %lld of the numbers" : "f32",
             (long long)i->rounded);
   row_int(rows, "layers", i->layers);
+  if (i->encoder_layers) row_int(rows, "encoder", i->encoder_layers);
   table_head(rows, "heads");
   table_put(rows, INK_OFF, "%lld of width %lld, %lld key/value heads", (long long)i->heads,
             (long long)i->head_dim, (long long)i->kv_heads);
@@ -98,7 +122,10 @@ static void put_model(table *rows, const att_description *d, const att_model_inf
               (long long)att_tokenizer_size(tokenizer));
   else
     table_put(rows, INK_OFF, "none");
-  if (i->kind == ATT_MODEL_ENCODER) return;
+  if (i->kind == ATT_MODEL_ENCODER) {
+    put_encoder(rows, i);
+    return;
+  }
   int64_t positions = context ? context : i->context;
   double cache = (double)att_description_cache_bytes(d, positions, ATT_F32);
   table_head(rows, "memory");
@@ -175,6 +202,10 @@ static void json_model(json *j, const att_description *d, const att_model_info *
   json_int(j, "vocab", i->vocab);
   json_int(j, "context", i->context);
   json_string(j, "tokenizer", tokenizer ? att_tokenizer_kind(tokenizer) : NULL);
+  json_int(j, "encoder_layers", i->encoder_layers);
+  json_bool(j, "fills_gaps", i->fills_gaps);
+  json_string(j, "pooling", pooling_name(i));
+  json_bool(j, "unit_length", i->unit_length);
   json_int(j, "cache_positions", positions);
   json_int(j, "cache_bytes", att_description_cache_bytes(d, positions, ATT_F32));
 }

@@ -53,7 +53,8 @@ ATT_API bool att_description_tensor(att_stored_tensor *out, const att_descriptio
                                     int64_t index);
 
 /* Bytes of keys and values of a session of `context` positions (0: the model's own
- * limit) whose cache holds `cache_dtype`; 0 if the model is refused. */
+ * limit) whose cache holds `cache_dtype`, with as many of the text that a decoder looks
+ * at; 0 of an encoder, which keeps none, or if the model is refused. */
 ATT_API int64_t att_description_cache_bytes(const att_description *description, int64_t context,
                                             att_dtype cache_dtype);
 

@@ -53,6 +53,10 @@ typedef enum att_pooling {
   ATT_POOL_HEAD = 2  /* tanh(W x + b) of the first token, where a model has it */
 } att_pooling;
 
+/* What att_model_info.pooling may be instead: the model's files say nothing of it, or
+ * ask for something that is none of the above. */
+enum { ATT_POOL_NOT_SAID = -1, ATT_POOL_OTHER = -2 };
+
 /* One vector a text into `out` f32 [n_texts,C], of any strides. WRONG_STATE (nothing
  * was encoded), UNSUPPORTED (no pooling head), BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE. */
 ATT_API att_status att_session_pool(att_session *session, att_view out, att_pooling pooling);

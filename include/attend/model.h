@@ -66,6 +66,8 @@ typedef struct att_model_info {
   int64_t token_types;    /* 0: tokens have no type */
   bool fills_gaps;        /* att_session_predict */
   bool pooling_head;      /* ATT_POOL_HEAD */
+  int pooling;            /* att_pooling that the files ask for, or as encoder.h says */
+  bool unit_length;       /* and vectors of length 1 */
   int32_t start_token;    /* that the decoder of an encoder-decoder begins with */
 } att_model_info;
 

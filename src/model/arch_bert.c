@@ -5,6 +5,7 @@
 #include "model/arch.h"
 #include "model/bert.h"
 #include "model/gguf_decoder.h"
+#include "model/pooling.h"
 
 static att_status read(att_config *c, att_settings *s) {
   c->token_types = 2;
@@ -21,7 +22,9 @@ static att_status read_gguf(att_config *c, att_gguf_keys *k) {
                     att_gguf_name(k->file), (long long)c->heads, (long long)c->head_dim,
                     (long long)c->kv_heads, (long long)c->width);
   ATT_TRY(att_gguf_key_number(&c->norm_eps, k, "attention.layer_norm_epsilon", true));
-  att_gguf_key_skip(k, "pooling_type"); /* what for is the caller's to say */
+  int64_t pooling = 0;
+  ATT_TRY(att_gguf_key_count(&pooling, k, "pooling_type"));
+  c->pooling = att_pooling_of_gguf(pooling);
   const att_gguf_tensor *types = att_gguf_tensor_find(k->file, "token_types.weight");
   if (types && types->view.ndim == 2) c->token_types = types->view.shape[0];
   c->activation = ATT_GELU;
@@ -33,6 +36,8 @@ static void write_gguf(att_gguf_list *l, const att_config *c) {
   att_gguf_write_sizes(l, c);
   att_gguf_add_number(l, "attention.layer_norm_epsilon", c->norm_eps);
   att_gguf_add_bool(l, "attention.causal", false);
+  int64_t pooling = att_pooling_to_gguf(c->pooling);
+  if (pooling >= 0) att_gguf_add_size(l, "pooling_type", pooling);
   att_gguf_add_u32(l, "tokenizer.ggml.token_type_count", c->token_types ? c->token_types : 1);
 }
 

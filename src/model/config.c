@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "attend/encoder.h"
 #include "attend/sdpa.h"
 #include "nn/experts.h"
 
@@ -15,6 +16,7 @@ void att_config_init(att_config *config) {
                          .final_softcap = ATT_SOFTCAP_NONE,
                          .logit_scale = 1,
                          .embed_scale = 1,
+                         .pooling = ATT_POOL_NOT_SAID,
                          .rope.magnitude = 1,
                          .local_rope.magnitude = 1};
 }

@@ -80,6 +80,8 @@ typedef struct att_config {
   int64_t first_position; /* row of the position table where a text begins */
   bool embed_norm;        /* a norm of the sum of embeddings */
   bool pooler;            /* tanh(W x + b) of the first token */
+  int pooling;            /* how files say that a text becomes a vector (att_pooling) … */
+  bool unit_length;       /* … which is made 1 long */
   bool fill_head;         /* predicts tokens: W act(norm(dense x)) + b */
   int64_t relative_buckets, relative_reach; /* of ATT_POSITION_RELATIVE */
   int32_t start_token;                      /* that a decoder begins with */

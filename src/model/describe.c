@@ -222,6 +222,7 @@ int64_t att_description_cache_bytes(const att_description *d, int64_t context, a
   int64_t positions = context ? context : info->context, bytes;
   bool fits = att_mul_checked(&bytes, positions, 2 * info->layers) &&
               att_mul_checked(&bytes, bytes, info->kv_heads * info->head_dim) &&
+              att_mul_checked(&bytes, bytes, info->encoder_layers ? 2 : 1) &&
               att_mul_checked(&bytes, bytes, att_dtype_bytes(dtype));
   return fits ? bytes : INT64_MAX;
 }

@@ -15,6 +15,7 @@
 #include "io/archive.h"
 #include "model/arch.h"
 #include "model/layer_name.h"
+#include "model/pooling.h"
 
 #define NAME_BYTES 256
 
@@ -260,6 +261,8 @@ static att_status open_all(att_checkpoint *out, const att_folder *folder) {
   ATT_TRY(read_generation_config(out));
   ATT_TRY(att_folder_archive(&model->archive, out->runtime, &model->folder));
   if (model->arch->complete) model->arch->complete(&out->config, has_slot, model);
+  if (out->config.bidirectional || out->config.encoder_layers)
+    ATT_TRY(att_pooling_read(&out->config, out->runtime, &model->folder));
   ATT_TRY(check_names(out));
   return check_tie(out);
 }

@@ -13,6 +13,7 @@
 #include "model/export.h"
 #include "model/folder.h"
 #include "model/layer_name.h"
+#include "model/pooling.h"
 
 enum { NAME_BYTES = 96 };
 
@@ -257,7 +258,9 @@ att_status att_export_huggingface(const att_export *e) {
   att_folder_writer folder;
   ATT_TRY(att_folder_create(&folder, e->path));
   att_status status = att_export_huggingface_files(e, &folder);
+  if (status == ATT_OK) status = att_pooling_write(&e->config, e->runtime, folder.temporary);
   if (status == ATT_OK) return att_folder_commit(&folder);
+  att_pooling_remove(folder.temporary);
   att_folder_abandon(&folder);
   return status;
 }

@@ -50,6 +50,8 @@ att_model_info att_checkpoint_info(const att_checkpoint *checkpoint, const char 
                           .token_types = c->token_types,
                           .fills_gaps = c->fill_head,
                           .pooling_head = c->pooler,
+                          .pooling = c->pooling,
+                          .unit_length = c->unit_length,
                           .start_token = c->start_token};
 }
 

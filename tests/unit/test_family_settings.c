@@ -162,7 +162,7 @@ static void test_what_cannot_be_is_taken_as_something_else(void **state) {
       {"smollm3", "\"no_rope_layers\": [1, 2, 1, 1]", ATT_CORRUPT, "neither 0 nor 1"},
       {"smollm3", "\"no_rope_layers\": [1]", ATT_CORRUPT, "1 entries for 4 layers"},
       {"gpt_neox", "\"rotary_emb_base\": 7, \"rope_theta\": 8", ATT_CORRUPT, "rope_theta"},
-      {"llama", "\"partial_rotary_factor\": 0.5", ATT_UNSUPPORTED, "0.5 of a head"},
+      {"llama", "\"partial_rotary_factor\": 0.5", ATT_UNSUPPORTED, "partial_rotary_factor"},
       {"gemma", "\"hidden_act\": \"silu\"", ATT_UNSUPPORTED, "silu"},
       {"gemma2", "\"attn_logit_softcapping\": 0", ATT_CORRUPT, "soft caps"},
       {"gemma2", "\"query_pre_attn_scalar\": 0", ATT_CORRUPT, "query_pre_attn_scalar"},
