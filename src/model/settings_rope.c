@@ -161,7 +161,7 @@ static att_status count_pairs(rope_reading *r, const char *where) {
     return att_fail(ATT_CORRUPT, "%s: %g of a head cannot be rotated", where, r->partial);
   if (r->partial != 1 && !r->format->partial_key)
     return att_fail(ATT_UNSUPPORTED,
-                    "%s: \"partial_rotary_factor\" is %g; this family turns whole heads", where,
+                    "%s: \"partial_rotary_factor\" rotates %g of a head, this family all", where,
                     r->partial);
   int64_t rotated = (int64_t)(r->partial * (double)r->head_dim), listed = r->rope.pairs;
   if (rotated < 2 || rotated % 2)
