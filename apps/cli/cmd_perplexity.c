@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attend/score.h"
 #include "attend/status.h"
@@ -21,10 +22,14 @@
 enum { MOST_WINDOW = 1 << 30, USUAL_WINDOW = 1024, ROWS = 64 };
 
 static subject what;
+static text_list others;
 static int64_t window, stride;
 
 static const option options[] = {
     SUBJECT_MODEL_OPTIONS(what),
+    {"beside", 0, OPTION_TEXTS, &others, "MODEL", 0, 0,
+     "another model on the same text and windows, such as a quantised file of the first; may be "
+     "given several times"},
     {"window", 'w', OPTION_INT, &window, "N", 2, MOST_WINDOW,
      "tokens of a window, BOS included; default 1024, at most the model's context"},
     {"stride", 0, OPTION_INT, &stride, "N", 1, MOST_WINDOW,
@@ -32,10 +37,14 @@ static const option options[] = {
     {0}};
 
 typedef struct sums {
+  char name[128], dtype[16]; /* of the model, of most of its weights */
   double nats;
   int64_t tokens, bytes, windows; /* that were predicted; bytes of text */
   double seconds;
 } sums;
+
+static double perplexity_of(const sums *s) { return exp(s->nats / (double)s->tokens); }
+static double bits_of(const sums *s) { return s->nats / log(2); }
 
 /* Reads tokens from … to of the text behind BOS; those before `from + skip` are
  * only read. Adds what the others cost. */
@@ -78,39 +87,50 @@ static att_status read_text(sums *s, att_session *session, double *logs, int32_t
   return status;
 }
 
-static void print_json(const sums *s) {
-  const double bits = s->nats / log(2);
+static void json_sums(json *j, const sums *s) {
+  json_string(j, "model", s->name);
+  json_string(j, "dtype", s->dtype);
+  json_int(j, "tokens", s->tokens);
+  json_int(j, "bytes", s->bytes);
+  json_double(j, "nats", s->nats);
+  json_double(j, "perplexity", perplexity_of(s));
+  json_double(j, "bits_per_token", bits_of(s) / (double)s->tokens);
+  if (s->bytes > 0)
+    json_double(j, "bits_per_byte", bits_of(s) / (double)s->bytes);
+  else
+    json_null(j, "bits_per_byte");
+  json_int(j, "windows", s->windows);
+  json_double(j, "seconds", s->seconds);
+}
+
+/* The first model's numbers, and those of the others in a list. */
+static void print_json(const sums *all, int64_t n) {
   json j = json_begin(stdout);
   json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
+  json_sums(&j, &all[0]);
   json_string(&j, "class", att_runtime_class(what.runtime));
-  json_int(&j, "tokens", s->tokens);
-  json_int(&j, "bytes", s->bytes);
-  json_double(&j, "nats", s->nats);
-  json_double(&j, "perplexity", exp(s->nats / (double)s->tokens));
-  json_double(&j, "bits_per_token", bits / (double)s->tokens);
-  if (s->bytes > 0)
-    json_double(&j, "bits_per_byte", bits / (double)s->bytes);
-  else
-    json_null(&j, "bits_per_byte");
   json_int(&j, "window", window);
   json_int(&j, "stride", stride);
-  json_int(&j, "windows", s->windows);
-  json_double(&j, "seconds", s->seconds);
+  if (n > 1) json_open(&j, "beside", '[');
+  for (int64_t i = 1; i < n; i++) {
+    json_open(&j, NULL, '{');
+    json_sums(&j, &all[i]);
+    json_close(&j);
+  }
+  if (n > 1) json_close(&j);
   json_close(&j);
   json_end(&j);
 }
 
 static void print_text(const cli *c, const sums *s) {
-  const double bits = s->nats / log(2);
   table *rows = table_new(&c->term, "ll");
   table_head(rows, "perplexity");
-  table_put(rows, INK_STRONG, "%.4f", exp(s->nats / (double)s->tokens));
+  table_put(rows, INK_STRONG, "%.4f", perplexity_of(s));
   table_head(rows, "per token");
-  table_put(rows, INK_OFF, "%.4f bits, %lld tokens predicted", bits / (double)s->tokens,
+  table_put(rows, INK_OFF, "%.4f bits, %lld tokens predicted", bits_of(s) / (double)s->tokens,
             (long long)s->tokens);
   table_head(rows, "per byte");
-  table_put(rows, INK_OFF, "%.4f bits, %lld bytes", bits / (double)(s->bytes ? s->bytes : 1),
+  table_put(rows, INK_OFF, "%.4f bits, %lld bytes", bits_of(s) / (double)(s->bytes ? s->bytes : 1),
             (long long)s->bytes);
   table_head(rows, "windows");
   table_put(rows, INK_OFF, "%lld of %lld tokens, one every %lld", (long long)s->windows,
@@ -119,10 +139,32 @@ static void print_text(const cli *c, const sums *s) {
   cli_note(c, "%.0f tokens/s", s->seconds > 0 ? (double)s->tokens / s->seconds : 0);
 }
 
-static int measure(const cli *c, int32_t bos) {
+/* Models side by side; bits per byte compare those of different tokenizers too. */
+static void print_table(const cli *c, const sums *all, int64_t n) {
+  static const char *const heads[] = {"model", "weights", "perplexity", "bits/byte",
+                                      "more than the first"};
+  table *rows = table_new(&c->term, "llrrr");
+  for (int i = 0; i < 5; i++) table_head(rows, heads[i]);
+  for (int64_t i = 0; i < n; i++) {
+    const sums *s = &all[i];
+    const double bits = bits_of(s) / (double)(s->bytes ? s->bytes : 1);
+    const double first = bits_of(&all[0]) / (double)(all[0].bytes ? all[0].bytes : 1);
+    const label name = label_of(&c->term, s->name, strlen(s->name), 40);
+    table_label(rows, INK_OFF, &name);
+    table_put(rows, INK_OFF, "%s", s->dtype);
+    table_put(rows, INK_STRONG, "%.4f", perplexity_of(s));
+    table_put(rows, INK_OFF, "%.4f", bits);
+    table_put(rows, INK_FAINT, i ? "%+.3f %%" : "", 100 * (bits / first - 1));
+  }
+  table_print(rows, 0);
+}
+
+static int measure(sums *s, const cli *c, int32_t bos) {
+  const att_model_info *info = att_model_describe(what.model);
   att_session_options room;
   att_session *session = NULL;
-  sums s = {0};
+  snprintf(s->name, sizeof s->name, "%s", info->name);
+  snprintf(s->dtype, sizeof s->dtype, "%s", info->dtype);
   att_session_options_init(&room);
   room.context = window;
   room.all_logits = true;
@@ -130,16 +172,12 @@ static int measure(const cli *c, int32_t bos) {
   double *logs = memory_get((size_t)window, sizeof *logs);
   progress bar = progress_begin(c, "reading");
   att_status status = att_session_create(&session, what.model, &room);
-  if (status == ATT_OK) status = read_text(&s, session, logs, bos, &bar);
+  if (status == ATT_OK) status = read_text(s, session, logs, bos, &bar);
   progress_end(&bar);
   att_session_free(session);
   free(logs);
   if (status != ATT_OK) return cli_fail_status(c);
-  if (s.tokens == 0) return cli_fail(c, "the text has no token that another one predicts");
-  if (c->json)
-    print_json(&s);
-  else
-    print_text(c, &s);
+  if (s->tokens == 0) return cli_fail(c, "the text has no token that another one predicts");
   return CLI_OK;
 }
 
@@ -156,11 +194,9 @@ static int fit(const cli *c) {
   return CLI_OK;
 }
 
-static int run(const cli *c, int n, char **operands) {
-  (void)n;
-  what.file_path = operands[0];
-  int code = subject_read_text(&what, c, 0, NULL);
-  if (code == CLI_OK) code = subject_open_model(&what, c);
+/* One model on the text, which stays. */
+static int run_model(sums *s, const cli *c) {
+  int code = subject_open_model(&what, c);
   if (code == CLI_OK && !what.tokenizer)
     code =
         cli_fail(c, "%s has no tokenizer: give one with -z", att_model_describe(what.model)->name);
@@ -173,8 +209,42 @@ static int run(const cli *c, int n, char **operands) {
     code = cli_fail_status(c);
   /* BOS goes in front if the tokenizer puts it there of its own. */
   const bool begins = whole && whole->n > 0 && whole->ids[0] == att_tokenizer_bos(what.tokenizer);
-  if (code == CLI_OK) code = measure(c, begins ? whole->ids[0] : -1);
+  if (code == CLI_OK) code = measure(s, c, begins ? whole->ids[0] : -1);
   att_encoding_free(whole);
+  return code;
+}
+
+/* Makes room for the next model, but keeps the text. */
+static void close_model(void) {
+  char *file = what.file;
+  what.file = NULL;
+  subject_close(&what);
+  what.file = file;
+  what.encoding = NULL;
+  what.model = NULL;
+  what.runtime = NULL;
+}
+
+static int run(const cli *c, int n, char **operands) {
+  (void)n;
+  const int64_t models = 1 + others.n;
+  sums *all = memory_get((size_t)models, sizeof *all);
+  what.file_path = operands[0];
+  int code = subject_read_text(&what, c, 0, NULL);
+  for (int64_t i = 0; i < models && code == CLI_OK; i++) {
+    if (i > 0) {
+      close_model();
+      what.model_path = others.texts[i - 1];
+    }
+    code = run_model(&all[i], c);
+  }
+  if (code == CLI_OK && c->json)
+    print_json(all, models);
+  else if (code == CLI_OK && models > 1)
+    print_table(c, all, models);
+  else if (code == CLI_OK)
+    print_text(c, &all[0]);
+  free(all);
   subject_close(&what);
   return code;
 }
@@ -189,7 +259,9 @@ const command cmd_perplexity = {
         "token and per byte (which tokenizers do not change).\n\n"
         "A text longer than a window is read in windows that overlap; every token counts once, "
         "and but for the first window it is predicted from at least window - stride others. A "
-        "smaller stride gives a better and slower measure. A newline at the end does not count.",
+        "smaller stride gives a better and slower measure. A newline at the end does not count.\n\n"
+        "With --beside, models are measured on the same text and windows and shown together: "
+        "what a quantised file loses against the original (attend convert makes q8_0 and q4_0).",
     .options = options,
     .run = run,
 };
