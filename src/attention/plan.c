@@ -10,11 +10,15 @@
 
 void *att_workspace_take(att_workspace *arena, int64_t count, int64_t size) {
   int64_t at = arena->used, bytes;
+  if (arena->base) { /* counted before, without one: it fits */
+    arena->used = at + att_round_up(count * size, 64);
+    return arena->base + at;
+  }
   if (at < 0) return NULL;
   if (!att_mul_checked(&bytes, count, size) || !att_add_checked(&bytes, bytes, 63) ||
       !att_add_checked(&arena->used, at, bytes / 64 * 64))
     arena->used = -1;
-  return arena->base ? arena->base + at : NULL;
+  return NULL;
 }
 
 /* Scores before the mask are there for hidden keys too: no tile has them all. */

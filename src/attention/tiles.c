@@ -287,8 +287,9 @@ static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
 /* Short sequences go several at a time: a worker's memory is laid out for each
  * piece, which would take as long as the smallest of them. */
 static int64_t grain(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces) {
-  int64_t one = plan->tiling.chunk * p->s, most = pieces / (8 * att_runtime_threads(plan->runtime));
+  int64_t threads = att_runtime_threads(plan->runtime), one = plan->tiling.chunk * p->s;
   int64_t wanted = SMALL_PIECE / (one > 0 ? one : 1);
+  int64_t most = threads > 1 ? pieces / (8 * threads) : pieces;
   if (wanted > most) wanted = most;
   return wanted > 1 ? wanted : 1;
 }

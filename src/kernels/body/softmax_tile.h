@@ -100,7 +100,13 @@ V_INLINE vf body_products(const att_softmax_tile *t, int64_t r) {
   int64_t first, end = body_interval(t, r, &first), c = first & -VN;
   if (first >= end) return top;
   if (c < first) top = v_max(top, body_edge(s, c, first, end)), c += VN;
-  for (; c + VN <= end; c += VN) top = v_max(top, v_load(s + c));
+  vf second = top; /* two chains: one would wait for itself */
+  for (; c + 2 * VN <= end; c += 2 * VN) {
+    top = v_max(top, v_load(s + c));
+    second = v_max(second, v_load(s + c + VN));
+  }
+  top = v_max(top, second);
+  if (c + VN <= end) top = v_max(top, v_load(s + c)), c += VN;
   if (c < end) top = v_max(top, body_edge(s, c, first, end));
   return top;
 }
