@@ -49,9 +49,10 @@ bench-peers:
 	@tools/install_packages build
 	@bench/peers/install
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target peer_attend peer_ggml
+	@cmake --build --preset release --target attend-cli peer_attend peer_ggml peer_model peer_llama
 	bench/peers/compare
 	bench/peers/gradients
+	bench/peers/models
 
 # From the formula to the library, step by step (docs/ladder/attention.md).
 bench-ladder:
