@@ -108,13 +108,13 @@ static void width_in_memory_changes_a_bit(void **state) {
     if (i % 4)
       assert_true(2 * att_model_describe(kept)->weight_bytes <
                   att_model_describe(wide)->weight_bytes * 6 / 5);
-    int32_t ids[40];
-    test_ids(ids, 40, vocab, 9);
-    float *x = test_logits(wide, ids, 40);
-    for (int64_t chunk = 1; chunk <= 40; chunk += 13) { /* in registers, by a strip */
+    int32_t ids[60];
+    test_ids(ids, 60, vocab, 9);
+    float *x = test_logits(wide, ids, 60);
+    for (int64_t chunk = 1; chunk <= 60; chunk += 19) { /* in registers, by a strip */
       att_session *session = test_session(kept, chunk, true);
-      assert_ok(att_session_eval(session, ids, 40));
-      assert_same_bits(att_session_logits(session).data, x, 40 * vocab);
+      assert_ok(att_session_eval(session, ids, 60));
+      assert_same_bits(att_session_logits(session).data, x, 60 * vocab);
       att_session_free(session);
     }
     free(x);
