@@ -57,9 +57,10 @@ void att_file_unmap(att_file *file) {
   if (file) *file = (att_file){0};
 }
 
-/* Not posix_madvise, whose DONTNEED does nothing in glibc. */
+/* Not posix_madvise, whose DONTNEED does nothing in glibc. WASI's maps are copies, and
+ * its header promises a function that its library has not. */
 void att_file_forget(const att_file *file) {
-#ifdef MADV_DONTNEED
+#if defined(MADV_DONTNEED) && !defined(__wasm__)
   if (file->mapped) (void)madvise((void *)file->data, file->bytes, MADV_DONTNEED);
 #else
   (void)file;
