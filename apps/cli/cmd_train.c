@@ -23,7 +23,7 @@ static const option options[] = {
      "a setting that replaces what CONFIG says; may be given several times"},
     {"watch", 0, OPTION_FLAG, &watching, "", 0, 0,
      "after each evaluation the heads' scores: weight on the previous token, on what followed "
-     "the same token before (induction), on the same token, on the first; entropy in bits; each "
+     "the same token before (induction), on the same token, on the first; entropy in nats; each "
      "with blocks for the last six evaluations, from 0 to 1 or to equal weights"},
     {"png", 0, OPTION_TEXT, &picture, "FILE", 0, 0,
      "the loss curve; default loss.png in the run's folder"},

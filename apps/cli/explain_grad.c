@@ -82,28 +82,11 @@ static att_status work_out(explained_grad *g, const explained *e) {
   return status;
 }
 
-/* The token that is spelled exactly so, or -1. */
-static int32_t token_of(const att_tokenizer *tokenizer, const char *text) {
-  for (int32_t id = 0; id < att_tokenizer_size(tokenizer); id++) {
-    const char *bytes;
-    size_t n;
-    if (att_tokenizer_is_special(tokenizer, id)) continue;
-    if (att_tokenizer_bytes(&bytes, &n, tokenizer, id) != ATT_OK) continue;
-    if (n == strlen(text) && memcmp(bytes, text, n) == 0) return id;
-  }
-  return -1;
-}
-
 static int find_target(explained_grad *g, const cli *c, const explained *e, const char *text) {
-  const att_tokenizer *tokenizer = e->what->tokenizer;
-  if (!text && e->n_next == 0) return cli_usage(c, "which token? Give --target");
-  g->target = text ? -1 : e->next[0].id;
-  if (!text) return CLI_OK;
-  if (!tokenizer) return cli_usage(c, "--target needs a model with a tokenizer");
-  g->target = token_of(tokenizer, text);
-  if (g->target >= 0) return CLI_OK;
-  return cli_usage(c, "--target \"%s\" is not one token; most words begin with a blank: \" word\"",
-                   text);
+  if (text) return subject_token(&g->target, e->what, c, "--target", text);
+  if (e->n_next == 0) return cli_usage(c, "which token? Give --target");
+  g->target = e->next[0].id;
+  return CLI_OK;
 }
 
 int explain_grad_collect(explained_grad *g, const cli *c, const explained *e, const char *target) {

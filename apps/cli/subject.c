@@ -119,6 +119,22 @@ void subject_close(subject *s) {
   att_runtime_free(s->runtime);
 }
 
+int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
+                  const char *text) {
+  if (!s->tokenizer) return cli_usage(c, "%s needs a model with a tokenizer", given_as);
+  for (int32_t id = 0; id < att_tokenizer_size(s->tokenizer); id++) {
+    const char *bytes;
+    size_t n;
+    if (att_tokenizer_is_special(s->tokenizer, id)) continue;
+    if (att_tokenizer_bytes(&bytes, &n, s->tokenizer, id) != ATT_OK) continue;
+    if (n != strlen(text) || memcmp(bytes, text, n) != 0) continue;
+    *out = id;
+    return CLI_OK;
+  }
+  return cli_usage(c, "%s \"%s\" is not one token; most words begin with a blank: \" word\"",
+                   given_as, text);
+}
+
 label subject_label(const subject *s, const term *t, int32_t id, int most) {
   const char *bytes;
   size_t n;

@@ -66,6 +66,11 @@ int subject_read_text(subject *s, const cli *c, int n, char **operands);
 int subject_open(subject *s, const cli *c, int n, char **operands);
 void subject_close(subject *s);
 
+/* The token that is spelled as `text`, which was given as `given_as`. Returns an exit
+ * code. */
+int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
+                  const char *text);
+
 /* A token as text for people, at most `most` columns; "#12" without a tokenizer. */
 label subject_label(const subject *s, const term *t, int32_t id, int most);
 

@@ -6,26 +6,24 @@
 #include <string.h>
 
 #include "attend/capture.h"
+#include "attend/pattern.h"
 #include "attend/session.h"
 #include "curve.h"
 #include "memory.h"
 
 enum { PERIOD_MOST = 32 };
 
-/* The scores of one head with weights a [n,n], n = 2 period. */
-static void score(double out[WATCH_SCORES], const float *a, int64_t period) {
-  int64_t n = 2 * period;
-  memset(out, 0, WATCH_SCORES * sizeof *out);
-  for (int64_t i = 1; i < n; i++) {
-    const float *row = a + i * n;
-    out[0] += (double)row[i - 1] / (double)(n - 1);
-    out[3] += (double)row[0] / (double)(n - 1);
-    for (int64_t j = 0; j <= i; j++)
-      if (row[j] > 0) out[4] -= (double)row[j] * log2((double)row[j]) / (double)(n - 1);
-    if (i < period) continue;
-    out[1] += (double)row[i - period + 1] / (double)period;
-    out[2] += (double)row[i - period] / (double)period;
-  }
+/* The scores of one head on `period` random tokens that are there twice. */
+static att_status score(double out[WATCH_SCORES], att_view weights, int64_t period) {
+  att_pattern_value v[WATCH_SCORES] = {0};
+  att_status status = att_pattern_measure(&v[0], ATT_PATTERN_PREVIOUS, weights, NULL, NULL);
+  if (status == ATT_OK) status = att_pattern_diagonal(&v[1], weights, period - 1, period);
+  if (status == ATT_OK) status = att_pattern_diagonal(&v[2], weights, period, period);
+  if (status == ATT_OK) status = att_pattern_measure(&v[3], ATT_PATTERN_FIRST, weights, NULL, NULL);
+  if (status == ATT_OK)
+    status = att_pattern_measure(&v[4], ATT_PATTERN_ENTROPY, weights, NULL, NULL);
+  for (int i = 0; i < WATCH_SCORES; i++) out[i] = v[i].value;
+  return status;
 }
 
 static att_status read_patterns(double *scores, const att_model_info *info,
@@ -36,22 +34,27 @@ static att_status read_patterns(double *scores, const att_model_info *info,
     snprintf(name, sizeof name, "blocks.%lld.attn.hook_pattern", (long long)l);
     att_status status = att_capture_get(&pattern, capture, name);
     if (status != ATT_OK) return status;
-    for (int64_t h = 0; h < info->heads; h++)
-      score(scores + (l * info->heads + h) * WATCH_SCORES,
-            (const float *)pattern.data + h * 4 * period * period, period);
+    for (int64_t h = 0; h < info->heads && status == ATT_OK; h++)
+      status = score(scores + (l * info->heads + h) * WATCH_SCORES, att_view_select(pattern, 0, h),
+                     period);
+    if (status != ATT_OK) return status;
   }
   return ATT_OK;
+}
+
+void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, uint64_t seed) {
+  uint64_t state = seed * 2862933555777941757u + 3037000493u;
+  for (int64_t i = 0; i < period; i++) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    ids[i] = ids[i + period] = (int32_t)((state >> 33) % (uint64_t)vocab);
+  }
 }
 
 att_status watch_heads(double *scores, double *most, const att_model *model, uint64_t seed) {
   const att_model_info *info = att_model_describe(model);
   int64_t period = info->context / 2 < PERIOD_MOST ? info->context / 2 : PERIOD_MOST;
   int32_t ids[2 * PERIOD_MOST];
-  uint64_t state = seed * 2862933555777941757u + 3037000493u;
-  for (int64_t i = 0; i < period; i++) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    ids[i] = ids[i + period] = (int32_t)((state >> 33) % (uint64_t)info->vocab);
-  }
+  watch_tokens(ids, period, info->vocab, seed);
   att_session *session = NULL;
   att_capture *capture = NULL;
   att_session_options options;
@@ -62,7 +65,7 @@ att_status watch_heads(double *scores, double *most, const att_model *model, uin
     status = att_capture_create(&capture, session, "*hook_pattern", 2 * period, 1 << 28);
   if (status == ATT_OK) status = att_session_eval(session, ids, 2 * period);
   if (status == ATT_OK) status = read_patterns(scores, info, capture, period);
-  *most = log2(2 * (double)period);
+  *most = log(2 * (double)period);
   att_capture_free(capture);
   att_session_free(session);
   return status;

@@ -14,7 +14,7 @@ enum { WATCH_SCORES = 5, WATCH_KEPT = 6 };
 /* scores [layers, heads, WATCH_SCORES]: mean weight on the token before
  * ("previous"); on what followed this token the first time ("induction"); on its
  * first occurrence ("duplicate"); on the very first ("first"); mean entropy in
- * bits ("entropy"). *most is the entropy of equal weights at the last position. */
+ * nats ("entropy"). *most is the entropy of equal weights at the last position. */
 att_status watch_heads(double *scores, double *most, const att_model *model, uint64_t seed);
 
 /* The last measurements of one model, the newest last. Begins as {0}. */
@@ -30,5 +30,8 @@ void watch_free(watch *w);
 
 /* A row for each head: every score, and blocks for how it came to be. */
 void watch_print(FILE *out, const term *t, const watch *w);
+
+/* ids [2 period]: random tokens that are there twice. */
+void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, uint64_t seed);
 
 #endif

@@ -361,7 +361,8 @@ HOSTILE = ["", " ", "\n", "a\tb\x1b[31mc\x07", "\u202eabc\u202c", "\u05e9\u05dc\
            b"\xff\xfe\xc3", b"\xed\xa0\x80\xf8\x88"]
 VIEWS = [["explain", "--block"], ["explain", "-H", "0", "--keys", "4"], ["look"],
          ["look", "-H", "0"], ["look", "-H", "0", "--digits", "2"],
-         ["look", "-H", "1", "--stage", "raw"], ["tokenize"], ["run", "-n", "8", "--quiet"]]
+         ["look", "-H", "1", "--stage", "raw"], ["tokenize"], ["run", "-n", "8", "--quiet"],
+         ["trace"], ["heads"], ["lens"], ["lens", "--grid"], ["dla", "--top", "5"]]
 LOOKS = [{"COLORTERM": "truecolor"}, {"TERM": "xterm"}, {"TERM": "dumb"}, {"LANG": "C"},
          {"LANG": "C", "NO_COLOR": "1"}]
 
@@ -502,6 +503,33 @@ def check_trace_files_are_what_json_says(program):
         if written != flat(values):
             return f"csv: {name} differs"
     return None
+
+
+def check_heads_measure_what_trace_keeps(program):
+    """heads gives previous, first and self of the weights that trace prints (published model)"""
+    prompt = ["-m", MODEL, "--quiet", "Lily was a girl. Lily was"]
+    traced = read_json(program, "trace", "-s", "*.hook_pattern", *prompt)["tensors"]
+    for row in read_json(program, "heads", *prompt)["heads"]:
+        a = traced[row["layer"]]["values"][row["head"]]
+        rows = range(1, len(a))
+        for name, want in (("previous", sum(a[i][i - 1] for i in rows) / len(rows)),
+                           ("first", sum(a[i][0] for i in rows) / len(rows)),
+                           ("self", sum(a[i][i] for i in rows) / len(rows)),
+                           ("entropy", sum(-x * math.log(x) for i in rows for x in a[i] if x)
+                            / len(rows))):
+            if far(row[name], want, 1e-6):
+                return f"{name}: {row[name]}, not {want}"
+    return None
+
+
+def check_shares_sum_to_logits(program):
+    """dla's parts sum to the difference of two logits (published model)"""
+    said = read_json(program, "dla", "-m", MODEL, "--target", " g", "--vs", " b", "Once upon a")
+    total = sum(part["share"] for part in said["parts"]) + said["constant"]
+    logits = read_json(program, "trace", "-m", MODEL, "-s", "logits", "--quiet", "Once upon a")
+    last = logits["tensors"][0]["values"][-1]
+    wanted = last[said["target"]] - last[said["vs"]]
+    return f"{total}, not {wanted}" if far(total, wanted, 1e-4) else None
 
 
 def flat(values):

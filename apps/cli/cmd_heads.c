@@ -1,0 +1,255 @@
+/* cmd_heads.c — attend heads: what each head does, in numbers that can be sorted. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attend/pattern.h"
+#include "attend/status.h"
+#include "json_out.h"
+#include "memory.h"
+#include "reading.h"
+#include "spark.h"
+#include "table.h"
+#include "watch.h"
+
+enum { NORM = ATT_PATTERN_COUNT, METRICS, DISTANCES = 8, PROBE_MOST = 256 };
+
+static subject what;
+static reading_options way;
+static int sort;
+static int64_t top, probe;
+static bool ascending, without_first;
+
+static const option options[] = {
+    SUBJECT_OPTIONS(what),
+    READING_OPTIONS(way),
+    {"sort", 's', OPTION_CHOICE, &sort,
+     "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm", 0, 0,
+     "largest first; default layer: in the order of the model"},
+    {"ascending", 0, OPTION_FLAG, &ascending, "", 0, 0, "smallest first"},
+    {"top", 0, OPTION_INT, &top, "N", 1, 1e6, "the first N rows only"},
+    {"without-first", 0, OPTION_FLAG, &without_first, "", 0, 0,
+     "leaves the first key out and scales the rest of a row to sum 1: many heads rest on it"},
+    {"probe", 0, OPTION_INT, &probe, "R", 2, PROBE_MOST,
+     "in place of a PROMPT: R random tokens that are there twice (--seed); induction and "
+     "duplicate are then the diagonals where the first time is"},
+    {0}};
+
+typedef struct head_row {
+  int64_t layer, head;
+  double value[METRICS];
+  double near[DISTANCES]; /* mean weight by distance, the last one all that is farther */
+} head_row;
+
+static const char *metric_name(int m) { return m == NORM ? "norm" : att_pattern_name(m); }
+static const char *metric_brief(int m) { return m == NORM ? "norm" : att_pattern_brief(m); }
+
+/* ---- measuring ---- */
+
+static void measure_distances(head_row *row, att_view weights) {
+  const int64_t rows = weights.shape[0];
+  for (int64_t i = 1; i < rows; i++)
+    for (int64_t j = 0; j <= i && j < weights.shape[1]; j++) {
+      const int64_t d = i - j < DISTANCES - 1 ? i - j : DISTANCES - 1;
+      const float *x = weights.data;
+      row->near[d] += (double)x[i * weights.stride[0] + j * weights.stride[1]] / (double)(rows - 1);
+    }
+}
+
+/* Mean length of what the head adds to the stream. */
+static double measure_norm(att_view result, int64_t head) {
+  if (!result.data || result.shape[0] < 2) return NAN;
+  double sum = 0;
+  for (int64_t i = 1; i < result.shape[0]; i++) {
+    const float *x = (const float *)result.data + i * result.stride[0] + head * result.stride[1];
+    double square = 0;
+    for (int64_t k = 0; k < result.shape[2]; k++) square += (double)x[k] * (double)x[k];
+    sum += sqrt(square);
+  }
+  return sum / (double)(result.shape[0] - 1);
+}
+
+static void measure(head_row *row, const reading *r, att_view weights, att_view result) {
+  att_pattern_options how;
+  att_pattern_options_init(&how);
+  how.without_first_key = without_first;
+  for (int m = 0; m < NORM; m++) {
+    att_pattern_value v = {.value = NAN};
+    const int64_t offset = m == ATT_PATTERN_INDUCTION ? probe - 1 : probe;
+    if (probe && (m == ATT_PATTERN_INDUCTION || m == ATT_PATTERN_DUPLICATE))
+      (void)att_pattern_diagonal(&v, weights, offset, what.n - probe);
+    else /* what a pattern of cross attention does not have stays NaN */
+      (void)att_pattern_measure(&v, (att_pattern)m, weights, r->query_ids, &how);
+    row->value[m] = v.value;
+  }
+  row->value[NORM] = measure_norm(result, row->head);
+  measure_distances(row, weights);
+}
+
+static int64_t measure_all(head_row *rows, const reading *r) {
+  int64_t n = 0;
+  char site[64];
+  snprintf(site, sizeof site, "%s.hook_pattern", r->part);
+  for (int64_t layer = 0; layer < r->layers; layer++) {
+    const att_view weights = reading_site(r, layer, site);
+    const att_view result =
+        r->across ? att_view_none() : reading_site(r, layer, "attn.hook_result");
+    for (int64_t head = 0; weights.data && head < weights.shape[0]; head++) {
+      head_row *row = &rows[n++];
+      *row = (head_row){.layer = layer, .head = head};
+      measure(row, r, att_view_select(weights, 0, head), result);
+    }
+  }
+  return n;
+}
+
+/* ---- order ---- */
+
+static int compare(const void *a, const void *b) {
+  const head_row *x = a, *y = b;
+  const int64_t place = x->layer != y->layer ? x->layer - y->layer : x->head - y->head;
+  if (!sort) return place < 0 ? -1 : 1;
+  const double p = x->value[sort - 1], q = y->value[sort - 1];
+  if (isnan(p) || isnan(q)) return isnan(p) && isnan(q) ? (place < 0 ? -1 : 1) : isnan(p) ? 1 : -1;
+  if (p == q) return place < 0 ? -1 : 1;
+  return (p > q) == ascending ? 1 : -1;
+}
+
+/* ---- showing ---- */
+
+static void print_json(const head_row *rows, int64_t n, const reading *r) {
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_string(&j, "model", att_model_describe(what.model)->name);
+  json_string(&j, "class", att_runtime_class(what.runtime));
+  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json_ints(&j, "query_tokens", r->query_ids, r->n_queries);
+  json_string(&j, "form", probe ? "probe" : "pattern");
+  if (probe) json_int(&j, "period", probe);
+  json_int(&j, "first_row", 1);
+  json_bool(&j, "without_first_key", without_first);
+  json_open(&j, "heads", '[');
+  for (int64_t i = 0; i < n; i++) {
+    json_open(&j, NULL, '{');
+    json_int(&j, "layer", rows[i].layer);
+    json_int(&j, "head", rows[i].head);
+    for (int m = 0; m < METRICS; m++) json_double(&j, metric_name(m), rows[i].value[m]);
+    json_open(&j, "weight_by_distance", '[');
+    for (int d = 0; d < DISTANCES; d++) json_double(&j, NULL, rows[i].near[d]);
+    json_close(&j);
+    json_close(&j);
+  }
+  json_close(&j);
+  json_close(&j);
+  json_end(&j);
+}
+
+static void print_legend(const term *t, const reading *r) {
+  text_say(t, INK_FAINT, 0,
+           "Means over rows 1 to %" PRId64 "%s. prev: weight on the token before; dup: on earlier "
+           "places of the same token; ind: on what came after these; first, self: on the first "
+           "key, on itself; entr: entropy in nats; keys: e to the entropy; dist: how far back; "
+           "norm: length of what it adds. The picture: weight by distance, 0 to 6 and farther.",
+           r->n_queries - 1, without_first ? ", the first key left out" : "");
+  if (probe)
+    text_say(t, INK_FAINT, 0,
+             "Probe: %" PRId64 " random tokens twice; ind and dup are the diagonals in their "
+             "second half.",
+             probe);
+}
+
+/* A narrow terminal shows the first ones, and what is sorted by. */
+static bool is_shown(int m, const term *t) {
+  enum { BESIDE = 17, COLUMN = 6 };
+  return m < (t->width - BESIDE) / COLUMN || m == sort - 1;
+}
+
+static void print_table(const head_row *rows, int64_t n, const term *t) {
+  char layout[METRICS + 3] = "l";
+  for (int m = 0; m < METRICS; m++)
+    if (is_shown(m, t)) strcat(layout, "r");
+  table *out = table_new(t, strcat(layout, "l"));
+  table_head(out, "head");
+  for (int m = 0; m < METRICS; m++)
+    if (is_shown(m, t)) table_head(out, metric_brief(m));
+  table_head(out, "distance");
+  for (int64_t i = 0; i < n; i++) {
+    char picture[SPARK_BYTES];
+    table_put(out, INK_STRONG, "L%" PRId64 ".H%" PRId64, rows[i].layer, rows[i].head);
+    for (int m = 0; m < METRICS; m++) {
+      const double x = rows[i].value[m];
+      if (!is_shown(m, t)) continue;
+      const ink color = sort == m + 1 ? INK_STRONG : INK_OFF;
+      if (isnan(x))
+        table_put(out, INK_FAINT, "-");
+      else
+        table_put(out, color, "%.*f", m == ATT_PATTERN_KEYS || m >= ATT_PATTERN_DISTANCE ? 1 : 2,
+                  x);
+    }
+    spark_write(picture, t, rows[i].near, DISTANCES);
+    table_put(out, INK_OFF, "%s", picture);
+  }
+  table_print(out, 0);
+}
+
+/* ---- running ---- */
+
+/* Random tokens in place of a prompt, behind what a text of the model begins with. */
+static int open_probe(int32_t *ids, const cli *c, int n) {
+  if (n > 0 || what.given_ids.n > 0 || what.file_path)
+    return cli_usage(c, "--probe stands in place of a PROMPT");
+  int code = subject_open_model(&what, c);
+  if (code != CLI_OK) return code;
+  int64_t begin = 0;
+  if (what.tokenizer && att_encode(&what.encoding, what.tokenizer, "", 0, NULL) == ATT_OK)
+    for (; begin < what.encoding->n && begin < PROBE_MOST; begin++)
+      ids[begin] = what.encoding->ids[begin];
+  watch_tokens(ids + begin, probe, att_model_describe(what.model)->vocab, c->seed);
+  what.ids = ids;
+  what.n = begin + 2 * probe;
+  return CLI_OK;
+}
+
+static int run(const cli *c, int n, char **operands) {
+  static int32_t probe_ids[3 * PROBE_MOST];
+  reading r = {0};
+  head_row *rows = NULL;
+  int code = probe ? open_probe(probe_ids, c, n) : subject_open(&what, c, n, operands);
+  if (code == CLI_OK) code = reading_choose(&r, c, &what, &way);
+  if (code == CLI_OK)
+    code = reading_start(
+        &r, c, r.across ? "*.cross_attn.hook_pattern" : "*.attn.hook_pattern,*.attn.hook_result",
+        r.n_queries);
+  if (code == CLI_OK) {
+    rows = memory_get((size_t)(r.layers * att_model_describe(what.model)->heads), sizeof *rows);
+    int64_t count = measure_all(rows, &r);
+    qsort(rows, (size_t)count, sizeof *rows, compare);
+    if (top && top < count) count = top;
+    if (c->json) {
+      print_json(rows, count, &r);
+    } else {
+      print_table(rows, count, &c->term);
+      print_legend(&c->term, &r);
+    }
+  }
+  free(rows);
+  reading_close(&r);
+  subject_close(&what);
+  return code;
+}
+
+const command cmd_heads = {
+    .operands = "[PROMPT]",
+    .least = 0,
+    .most = 1,
+    .about = "Runs the model on PROMPT and describes every head by what its weights do: a table, "
+             "or --json. The numbers describe a pattern and prove nothing: whether a head matters "
+             "is shown by taking it out (attend run --edit).\n\n"
+             "  attend heads --sort induction      heads that continue what was there before\n"
+             "  attend heads --probe 25 -m MODEL   the same on random tokens, the usual probe\n\n"
+             "Formulas: docs/math/patterns.md.",
+    .options = options,
+    .run = run,
+};
