@@ -13,6 +13,7 @@
 #include "table.h"
 
 static subject what;
+static reading_options way;
 static int64_t position = -1;
 static const char *target_text;
 static bool grid;
@@ -23,6 +24,7 @@ static const option options[] = {
      "the row to look at, counted from 0; default the last"},
     {"target", 0, OPTION_TEXT, &target_text, "TEXT", 0, 0,
      "the token whose rank and probability are shown, \" word\"; default what the model says"},
+    EDIT_OPTIONS(way.edits),
     {"grid", 0, OPTION_FLAG, &grid, "", 0, 0,
      "the likeliest token at every layer and as many of the last positions as fit"},
     {0}};
@@ -273,11 +275,10 @@ static int check(const cli *c) {
 }
 
 static int run(const cli *c, int n, char **operands) {
-  static const reading_options plain;
   lens l = {0};
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = check(c);
-  if (code == CLI_OK) code = reading_choose(&l.read, c, &what, &plain);
+  if (code == CLI_OK) code = reading_choose(&l.read, c, &what, &way);
   if (code == CLI_OK) code = reading_start(&l.read, c, "*.hook_resid_*", what.n);
   if (code == CLI_OK) {
     find_stops(&l);

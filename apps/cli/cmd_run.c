@@ -6,9 +6,12 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "attend/encoder.h"
 #include "attend/status.h"
+#include "distribution.h"
+#include "memory.h"
 #include "run.h"
 
 enum { DEFAULT_NEW = 256, MOST_NEW = 1 << 30, MOST_COPIES = 1024, MOST_ALTERNATIVES = 1000 };
@@ -49,6 +52,7 @@ static const option options[] = {
     {"system", 0, OPTION_TEXT, &r.system, "TEXT", 0, 0, "with --chat: the system message"},
     {"chat-format", 0, OPTION_TEXT, &r.format, "NAME", 0, 0,
      "with --chat: writes this format, whatever the template says (a wrong NAME lists them)"},
+    EDIT_OPTIONS(r.edits),
     {0}};
 
 static int report(const cli *c, const stream *s, const att_session *session,
@@ -125,6 +129,49 @@ att_session_options run_session_options(const run_settings *settings, int64_t po
   return room;
 }
 
+/* What the edits do to the next token, before anything is written. */
+static att_status say_effect(const cli *c, att_session *session, const distribution *before) {
+  const att_model_info *info = att_model_describe(r.what.model);
+  distribution after = {0};
+  att_status status = att_session_truncate(session, 0);
+  if (status == ATT_OK) status = att_session_eval(session, r.what.ids, r.what.n);
+  if (status == ATT_OK)
+    status = distribution_of(&after, r.what.runtime, att_session_logits(session).data, info->vocab);
+  if (status == ATT_OK) {
+    const likely *was = &before->top[0], *is = &after.top[0];
+    const label a = subject_label(&r.what, &c->term, was->id, 16);
+    const label b = subject_label(&r.what, &c->term, is->id, 16);
+    cli_note(c, "edited: next %s %.2f, then %.2f; now likeliest %s %.2f; KL %.3f nats", a.text,
+             (double)was->probability, (double)after.p[was->id], b.text, (double)is->probability,
+             distribution_kl(before, &after));
+  }
+  distribution_free(&after);
+  return status == ATT_OK ? att_session_truncate(session, 0) : status;
+}
+
+/* Attaches the edits; what they change is said where there is somebody to read it. */
+static int edit(edit_set *set, const cli *c, att_session *session) {
+  if (!edit_given(&r.edits)) return edit_attach(set, c, r.what.runtime, session, &r.edits);
+  const att_model_info *info = att_model_describe(r.what.model);
+  const bool said = !c->quiet && info->kind == ATT_MODEL_DECODER;
+  const int64_t bytes = info->vocab * (int64_t)sizeof(float);
+  float *logits = memory_get((size_t)info->vocab, sizeof *logits);
+  distribution before = {0};
+  att_status status = said ? att_session_eval(session, r.what.ids, r.what.n) : ATT_OK;
+  if (said && status == ATT_OK) {
+    memcpy(logits, att_session_logits(session).data, (size_t)bytes);
+    status = distribution_of(&before, r.what.runtime, logits, info->vocab);
+    if (status == ATT_OK) status = att_session_truncate(session, 0);
+  }
+  int code = status == ATT_OK ? edit_attach(set, c, r.what.runtime, session, &r.edits)
+                              : cli_fail_status(c);
+  if (code == CLI_OK && said && say_effect(c, session, &before) != ATT_OK)
+    code = cli_fail_status(c);
+  distribution_free(&before);
+  free(logits);
+  return code;
+}
+
 static int with_model(const cli *c) {
   const att_model_info *info = att_model_describe(r.what.model);
   const bool continues = info->kind == ATT_MODEL_DECODER;
@@ -141,7 +188,10 @@ static int with_model(const cli *c) {
   bool good = att_session_create(&session, r.what.model, &room) == ATT_OK &&
               att_sampler_create(&sampler, r.what.runtime, &r.sampling, info->vocab) == ATT_OK;
   s.session = session;
-  int code = good ? generate(c, session, sampler, &s) : cli_fail_status(c);
+  edit_set edits = {0};
+  int code = good ? edit(&edits, c, session) : cli_fail_status(c);
+  if (code == CLI_OK) code = generate(c, session, sampler, &s);
+  edit_detach(&edits);
   stream_free(&s);
   att_sampler_free(sampler);
   att_session_free(session);
@@ -173,6 +223,8 @@ static int check(const cli *c, int n) {
   if (r.chat && r.what.given_ids.n > 0) return cli_usage(c, "--chat and --ids exclude each other");
   if (r.chat && (r.batch_path || r.copies > 1))
     return cli_usage(c, "--chat is one conversation, without --batch and --copies");
+  if ((edit_given(&r.edits) || r.edits.source) && (r.chat || r.batch_path || r.copies > 1))
+    return cli_usage(c, "--edit is for one text, without --chat, --batch and --copies");
   if (r.chat && r.alternatives > 0) return cli_usage(c, "--logprobs and --chat exclude each other");
   if (r.batch_path && source)
     return cli_usage(c, "--batch stands in place of PROMPT, --ids and --file");

@@ -111,6 +111,7 @@ static int choose_of_two(reading *r, const cli *c, const reading_options *o) {
 int reading_choose(reading *r, const cli *c, const subject *what, const reading_options *options) {
   const att_model_info *info = att_model_describe(what->model);
   *r = (reading){.what = what,
+                 .edits = &options->edits,
                  .stack = "blocks",
                  .part = "attn",
                  .causal = info->kind == ATT_MODEL_DECODER,
@@ -147,8 +148,18 @@ static void with_stack(char *out, size_t bytes, const reading *r, const char *si
   }
 }
 
-static att_status start(reading *r, const char *select, const att_capture_options *parts,
-                        int64_t end) {
+/* What is read, once everything that watches is there. */
+static att_status read_to(reading *r, int64_t end) {
+  const att_text text = {.tokens = r->what->ids, .n = r->what->n};
+  att_status status = ATT_OK;
+  if (end > 0 && att_model_describe(r->what->model)->kind != ATT_MODEL_DECODER)
+    status = att_session_encode(r->session, &text, 1);
+  if (status == ATT_OK && end > 0 && is_decoder(r))
+    status = att_session_eval(r->session, r->query_ids, end);
+  return status;
+}
+
+static att_status start(reading *r, const char *select, const att_capture_options *parts) {
   const att_model_kind kind = att_model_describe(r->what->model)->kind;
   att_session_options room;
   att_session_options_init(&room);
@@ -157,11 +168,6 @@ static att_status start(reading *r, const char *select, const att_capture_option
   room.context = r->more + (!two ? r->what->n : r->n_answer > 0 ? r->n_answer : 1);
   att_status status = att_session_create(&r->session, r->what->model, &room);
   if (status == ATT_OK) status = att_capture_create_part(&r->capture, r->session, select, parts);
-  const att_text text = {.tokens = r->what->ids, .n = r->what->n};
-  if (status == ATT_OK && end > 0 && kind != ATT_MODEL_DECODER)
-    status = att_session_encode(r->session, &text, 1);
-  if (status == ATT_OK && end > 0 && is_decoder(r))
-    status = att_session_eval(r->session, r->query_ids, end);
   return status;
 }
 
@@ -176,7 +182,10 @@ int reading_start(reading *r, const cli *c, const char *sites, int64_t end) {
 
 int reading_start_part(reading *r, const cli *c, const char *select,
                        const att_capture_options *parts, int64_t end) {
-  return start(r, select, parts, end) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  if (start(r, select, parts) != ATT_OK) return cli_fail_status(c);
+  int code = r->edits ? edit_attach(&r->edited, c, r->what->runtime, r->session, r->edits) : CLI_OK;
+  if (code != CLI_OK) return code;
+  return read_to(r, end) == ATT_OK ? CLI_OK : cli_fail_status(c);
 }
 
 att_status reading_finish(reading *r) {
@@ -188,6 +197,7 @@ att_status reading_finish(reading *r) {
 
 void reading_close(reading *r) {
   free(r->answer);
+  edit_detach(&r->edited);
   att_capture_free(r->capture);
   att_session_free(r->session);
 }

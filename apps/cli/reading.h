@@ -9,13 +9,15 @@
 #define ATTEND_CLI_READING_H
 
 #include "attend/capture.h"
+#include "edit_options.h"
 #include "subject.h"
 
-/* Options, all about a model with encoder and decoder. */
+/* Options: of a model with encoder and decoder, and edits. */
 typedef struct reading_options {
   int attention; /* 0: not given; encoder, decoder, cross */
   const char *answer;
   id_list answer_ids;
+  edit_options edits;
 } reading_options;
 
 /* Rows for a command's table of options. */
@@ -33,7 +35,7 @@ typedef struct reading_options {
        OPTION_TEXT, &(r).answer,                                                                   \
        "TEXT",      0,                                                                             \
        0,           "what its decoder reads; default: the likeliest answer, at most 16 tokens"},   \
-  {                                                                                                \
+      EDIT_OPTIONS((r).edits), {                                                                   \
     "answer-ids", 0, OPTION_IDS, &(r).answer_ids, "1,2,3", 0, 0,                                   \
         "the same as token ids; the token that every answer begins with is put in front"           \
   }
@@ -50,6 +52,8 @@ typedef struct reading {
   int32_t *answer; /* of a decoder beside an encoder, its first token included */
   int64_t n_answer;
   int64_t more; /* positions to have room for beside those that are given */
+  const edit_options *edits;
+  edit_set edited;
   att_session *session;
   att_capture *capture;
 } reading;

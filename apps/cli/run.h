@@ -6,6 +6,7 @@
 
 #include "attend/chat.h"
 #include "attend/generate.h"
+#include "edit_options.h"
 #include "json_out.h"
 #include "progress.h"
 #include "subject.h"
@@ -19,6 +20,7 @@ typedef struct run_settings {
   int cache_type;
   bool chat;
   const char *system, *format, *batch_path;
+  edit_options edits;
 } run_settings;
 
 /* What has come of one text. Its address is the payload of a generation. */

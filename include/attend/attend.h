@@ -15,6 +15,7 @@
 #include "attend/convert.h"
 #include "attend/describe.h"
 #include "attend/dtype.h"
+#include "attend/edit.h"
 #include "attend/encoder.h"
 #include "attend/generate.h"
 #include "attend/gradients.h"

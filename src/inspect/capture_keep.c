@@ -113,6 +113,22 @@ static att_status keep_sinks(const att_capture *capture, int64_t layer, const at
   return ATT_OK;
 }
 
+/* Rows that an edit changed take the place of attention's own. */
+static void overlay(const att_capture *capture, const att_captured *t, overlap o) {
+  const att_observer *editor = capture->session->observers;
+  att_site site = t->place.site;
+  att_pair_kind kind = att_pair_kind_of(site);
+  if (!editor->edited || (kind != ATT_PAIR_WEIGHTS && kind != ATT_PAIR_MASKED)) return;
+  for (int64_t h = 0; h < t->heads; h++)
+    for (int64_t r = 0; r < o.count; r++) {
+      int64_t keys;
+      const float *row =
+          editor->edited(editor->tap.payload, &keys, site, t->place.layer, t->head + h, o.from + r);
+      if (row)
+        memcpy(t->store + (h * t->rows + o.to + r) * t->columns, row, (size_t)keys * sizeof(float));
+    }
+}
+
 /* All heads of a pass, then the part of them that is kept. */
 static att_status keep_part(const att_capture *capture, const att_captured *t, overlap o,
                             att_pair_kind kind, att_sdpa_plan *plan, const att_sdpa_args *args) {
@@ -144,6 +160,7 @@ static att_status keep_pairs(void *payload, att_site pattern, int64_t layer,
     att_pair_store store = {t->store, t->rows, t->columns, o.to, capture->length};
     ATT_TRY(t->parts ? keep_part(capture, t, o, kind, plan, args)
                      : att_pair_fill(&store, kind, plan, args));
+    overlay(capture, t, o);
   }
   return ATT_OK;
 }

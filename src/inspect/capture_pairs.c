@@ -61,8 +61,7 @@ static void as_one_text(att_sdpa_args *args) {
   args->n_sequences = 0;
 }
 
-/* Keys that the call goes over. */
-static int64_t keys_of(const att_sdpa_args *args) {
+int64_t att_pair_keys(const att_sdpa_args *args) {
   if (!args->cache) return args->k.shape[2];
   return args->cache_lengths ? args->cache_lengths[0] : args->mask.offsets[0] + args->q.shape[2];
 }
@@ -107,7 +106,7 @@ static int64_t reach(const att_mask *mask) {
 att_status att_pair_fill(const att_pair_store *store, att_pair_kind kind, att_sdpa_plan *plan,
                          const att_sdpa_args *args) {
   att_sdpa_args asking = *args;
-  int64_t heads = args->q.shape[1], rows = args->q.shape[2], keys = keys_of(args);
+  int64_t heads = args->q.shape[1], rows = args->q.shape[2], keys = att_pair_keys(args);
   as_one_text(&asking);
   ask(&asking, kind, corner(store, heads, rows, keys));
   ATT_TRY(att_sdpa(plan, &asking));

@@ -38,6 +38,9 @@ bool att_pair_is_cross(att_site site);
 /* Which kind a site is; ATT_PAIR_COUNT for one that is not over pairs. */
 att_pair_kind att_pair_kind_of(att_site site);
 
+/* Keys that a call goes over. */
+int64_t att_pair_keys(const att_sdpa_args *args);
+
 /* A plan for passes of a session that also give pairs of this kind. */
 att_status att_pair_plan_create(att_sdpa_plan **out, const att_session *session,
                                 att_pair_family family, att_pair_kind kind);

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/float_mode.h"
-#include "kernels/kernels.h"
 #include "model/block.h"
 #include "tensor/shape.h"
 
@@ -139,20 +138,19 @@ att_status att_head_output(att_view out, const att_model *model, int64_t layer, 
   ATT_TRY(check_rows(&out, "out", rows, c));
   if (v.dtype != ATT_F32) return att_fail(ATT_BAD_DTYPE, "v is not f32");
   if (att_views_overlap(&out, &v)) return att_fail(ATT_BAD_ARGUMENT, "out overlaps v");
-  const att_packed *w = &model->weights.layer[layer].attention.o.weight;
+  if (d > 1 && rows && v.stride[1] != 1)
+    return att_fail(ATT_BAD_SHAPE, "v: elements of a row are not adjacent");
   uint64_t mode = att_float_mode_enter();
   if (rows)
-    model->runtime->kernels->tile_product(&(att_tile){.c = out.data,
-                                                      .c_row = c,
-                                                      .a = v.data,
-                                                      .a_row = v.stride[0],
-                                                      .a_k = v.stride[1],
-                                                      .b = w->panels + head * d * ATT_PANEL,
-                                                      .b_panel = w->k * ATT_PANEL,
-                                                      .b_k = ATT_PANEL,
-                                                      .rows = rows,
-                                                      .cols = c,
-                                                      .k = d});
+    att_product(model->runtime,
+                &(att_product_args){.x = v.data,
+                                    .x_stride = v.stride[0],
+                                    .m = rows,
+                                    .w = &model->weights.layer[layer].attention.o.weight,
+                                    .k_first = head * d,
+                                    .k_count = d,
+                                    .y = out.data,
+                                    .y_stride = c});
   att_float_mode_leave(mode);
   return ATT_OK;
 }

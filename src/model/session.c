@@ -162,18 +162,25 @@ void att_session_free(att_session *session) {
 
 /* ---- watching ---- */
 
+static void chain_taps(att_session *session) {
+  for (att_observer *o = session->observers; o; o = o->next)
+    o->tap.next = o->next ? &o->next->tap : NULL;
+}
+
 void att_session_attach(att_session *session, att_observer *observer) {
-  observer->next = session->observers;
-  observer->tap.next = observer->next ? &observer->next->tap : NULL;
-  session->observers = observer;
+  att_observer **link = &session->observers;
+  if (!observer->edited)
+    while (*link && (*link)->edited) link = &(*link)->next;
+  observer->next = *link;
+  *link = observer;
+  chain_taps(session);
 }
 
 void att_session_detach(att_session *session, att_observer *observer) {
   att_observer **link = &session->observers;
   while (*link != observer) link = &(*link)->next;
   *link = observer->next;
-  for (att_observer *o = session->observers; o; o = o->next)
-    o->tap.next = o->next ? &o->next->tap : NULL;
+  chain_taps(session);
 }
 
 void att_session_tell(const att_session *session) {

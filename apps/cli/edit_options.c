@@ -1,0 +1,74 @@
+/* edit_options.c — see the header. */
+#include "edit_options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attend/status.h"
+#include "memory.h"
+
+enum { MOST_EDITS = 256, MOST_BYTES = 1 << 20 };
+
+bool edit_given(const edit_options *o) { return o->words.n > 0 || o->file; }
+
+/* The file's text with a zero behind it, to be freed; NULL after a complaint. */
+static char *read_file(const cli *c, const char *path) {
+  errno = 0;
+  FILE *file = fopen(path, "rb");
+  char *text = memory_get(MOST_BYTES + 1, 1);
+  size_t n = file ? fread(text, 1, MOST_BYTES, file) : 0;
+  bool whole = file && !ferror(file) && feof(file);
+  if (file) fclose(file);
+  if (whole && !memchr(text, 0, n)) return text;
+  cli_fail(c, "%s: %s", path, !file || errno ? strerror(errno) : "no list of edits");
+  free(text);
+  return NULL;
+}
+
+static int read_list(att_edit *list, int64_t *n, const cli *c, att_runtime *runtime,
+                     const edit_options *o) {
+  *n = 0;
+  if (o->file) {
+    char *text = read_file(c, o->file);
+    if (!text) return CLI_FAILED;
+    att_status status = att_edits_read(list, n, MOST_EDITS, runtime, text);
+    free(text);
+    if (status != ATT_OK) return cli_usage(c, "--edits: %s", att_message());
+  }
+  for (int64_t i = 0; i < o->words.n; i++) {
+    int64_t more;
+    if (att_edits_read(list + *n, &more, MOST_EDITS - *n, runtime, o->words.texts[i]) != ATT_OK)
+      return cli_usage(c, "--edit: %s", att_message());
+    *n += more;
+  }
+  return CLI_OK;
+}
+
+int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,
+                const edit_options *o) {
+  int64_t n;
+  *set = (edit_set){0};
+  if (!edit_given(o)) return o->source ? cli_usage(c, "--source goes with --edit") : CLI_OK;
+  att_edit *list = memory_get(MOST_EDITS, sizeof *list);
+  int code = read_list(list, &n, c, runtime, o);
+  if (code == CLI_OK && o->source && att_archive_open(&set->source, runtime, o->source) != ATT_OK)
+    code = cli_fail_status(c);
+  for (int64_t i = 0; code == CLI_OK && i < n; i++) {
+    list[i].file = set->source;
+    if (att_edit_needs_source(list[i].op) && !set->source)
+      code = cli_usage(c, "--edit: %s takes from another run: give --source",
+                       att_edit_op_name(list[i].op));
+  }
+  if (code == CLI_OK && att_edits_create(&set->edits, session, list, n) != ATT_OK)
+    code = cli_fail_status(c);
+  free(list);
+  return code;
+}
+
+void edit_detach(edit_set *set) {
+  att_edits_free(set->edits);
+  att_archive_close(set->source);
+  *set = (edit_set){0};
+}

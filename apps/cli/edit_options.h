@@ -1,0 +1,52 @@
+/* edit_options.h — edits of a run, from the command line or a file. */
+#ifndef ATTEND_CLI_EDIT_OPTIONS_H
+#define ATTEND_CLI_EDIT_OPTIONS_H
+
+#include "attend/edit.h"
+#include "cli.h"
+
+typedef struct edit_options {
+  text_list words;
+  const char *file, *source;
+} edit_options;
+
+/* Rows for a command's table of options. */
+#define EDIT_OPTIONS(e)                                                                            \
+  {"edit",                                                                                         \
+   0,                                                                                              \
+   OPTION_TEXTS,                                                                                   \
+   &(e).words,                                                                                     \
+   "\"OP SITE …\"",                                                                                \
+   0,                                                                                              \
+   0,                                                                                              \
+   "changes numbers on their way: zero, set, scale, add, hide, mean, copy or delta, a "            \
+   "site's name, and head=, pos=, key=, value= as needed; docs/edits.md"},                         \
+      {"edits",                                                                                    \
+       0,                                                                                          \
+       OPTION_TEXT,                                                                                \
+       &(e).file,                                                                                  \
+       "FILE",                                                                                     \
+       0,                                                                                          \
+       0,                                                                                          \
+       "the same as a JSON list of {\"op\", \"at\", \"head\", \"pos\", \"key\", \"value\"}"},      \
+  {                                                                                                \
+    "source", 0, OPTION_TEXT, &(e).source, "FILE", 0, 0,                                           \
+        "the run that mean, copy and delta take from, as attend trace -o FILE.safetensors wrote "  \
+        "it"                                                                                       \
+  }
+
+typedef struct edit_set {
+  att_edits *edits; /* NULL: none were asked for */
+  att_archive *source;
+} edit_set;
+
+/* True if any were given. */
+bool edit_given(const edit_options *o);
+
+/* Attaches them to a session. Returns an exit code; edit_detach follows in any case,
+ * before the session is freed or after. */
+int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,
+                const edit_options *o);
+void edit_detach(edit_set *set);
+
+#endif
