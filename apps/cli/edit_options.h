@@ -31,8 +31,7 @@ typedef struct edit_options {
        "the same as a JSON list of {\"op\", \"at\", \"head\", \"pos\", \"key\", \"value\"}"},      \
   {                                                                                                \
     "source", 0, OPTION_TEXT, &(e).source, "FILE", 0, 0,                                           \
-        "the run that mean, copy and delta take from, as attend trace -o FILE.safetensors wrote "  \
-        "it"                                                                                       \
+        "what mean, copy and delta take from: what attend trace -o wrote"                          \
   }
 
 typedef struct edit_set {
