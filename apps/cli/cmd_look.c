@@ -4,9 +4,12 @@
 #include "attend/status.h"
 #include "json_out.h"
 #include "look.h"
+#include "look_export.h"
 
 static subject what;
 static reading_options way;
+static const char *output;
+static int64_t zoom = 1;
 static look_options choices = {.layer = -1, .head = -1, .top = 2, .stage = STAGE_WEIGHTS};
 
 static const option options[] = {
@@ -27,6 +30,9 @@ static const option options[] = {
     {"top", 0, OPTION_INT, &choices.top, "N", 0, 9,
      "names the N strongest keys behind a row where there is room; default 2"},
     {"digits", 0, OPTION_INT, &choices.digits, "N", 0, 4, "numbers with N decimals, no colours"},
+    {"output", 'o', OPTION_TEXT, &output, "FILE", 0, 0,
+     "writes the picture: .svg (with text), .png, or .html, a page for itself with all numbers"},
+    {"zoom", 0, OPTION_INT, &zoom, "N", 1, 4, "of a .png: 1 to 4 times as large"},
     {0}};
 
 static int check(look *l, const cli *c) {
@@ -40,6 +46,8 @@ static int check(look *l, const cli *c) {
     return cli_usage(c, "-H %lld: the heads are 0 to %lld", (long long)l->options.head,
                      (long long)l->heads - 1);
   if (l->options.head >= 0 && l->options.layer < 0) l->options.layer = l->layers - 1;
+  if (output && !look_can_export(output))
+    return cli_usage(c, "-o %s: ends in none of .svg, .png, .html", output);
   if (l->options.digits > 0 && l->options.head < 0)
     return cli_usage(c, "--digits is for one head: give -H");
   return CLI_OK;
@@ -90,7 +98,8 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK) code = reading_choose(&l.read, c, &what, &way);
   if (code == CLI_OK) code = check(&l, c);
   if (code == CLI_OK) code = evaluate(&l, c);
-  if (code == CLI_OK) {
+  if (code == CLI_OK && output) code = look_export(c, &l, output, zoom);
+  if (code == CLI_OK && (!output || c->json)) {
     if (c->json)
       print_json(&l);
     else if (l.options.head >= 0)

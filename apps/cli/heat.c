@@ -64,7 +64,7 @@ static double level_of(const heat *h, float x) {
   return x < 0 ? (h->is_signed ? -level : 0) : level;
 }
 
-static rgb color_at(const heat *h, float x) {
+rgb heat_color(const heat *h, float x) {
   const rgb *scale = ends[h->term->light];
   if (isnan(x)) return (rgb){0xFF, 0x00, 0xFF};
   if (x == -INFINITY) return scale[0];
@@ -106,7 +106,7 @@ void heat_cell(const heat *h, float x, int width) {
     cell_in_characters(h, x, width);
   } else {
     char escape[COLOR_ESCAPE];
-    color_escape(escape, h->term, color_at(h, x), true);
+    color_escape(escape, h->term, heat_color(h, x), true);
     printf("%s%*s\033[0m", escape, width, isnan(x) ? "X" : "");
   }
 }
@@ -119,8 +119,8 @@ void heat_pair(const heat *h, float top, float bottom) {
     putchar(' ');
     return;
   }
-  if (!no_top) color_escape(above, h->term, color_at(h, top), false);
-  if (!no_bottom) color_escape(below, h->term, color_at(h, bottom), !no_top);
+  if (!no_top) color_escape(above, h->term, heat_color(h, top), false);
+  if (!no_bottom) color_escape(below, h->term, heat_color(h, bottom), !no_top);
   printf("%s%s%s\033[0m", above, below, no_top ? "▄" : "▀");
 }
 

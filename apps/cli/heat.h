@@ -7,6 +7,7 @@
 #ifndef ATTEND_CLI_HEAT_H
 #define ATTEND_CLI_HEAT_H
 
+#include "color.h"
 #include "term.h"
 
 typedef enum heat_curve { HEAT_LINEAR, HEAT_SQRT, HEAT_LOG } heat_curve;
@@ -20,6 +21,9 @@ typedef struct heat {
 
 /* The smallest number that the logarithmic curve tells from 0, of the limit. */
 #define HEAT_FLOOR 1e-4
+
+/* The colour of a number in 24 bits; of a hidden one the background's. */
+rgb heat_color(const heat *h, float x);
 
 /* True where half a character cell can have a colour of its own. */
 bool heat_has_halves(const heat *h);

@@ -21,6 +21,7 @@ import tempfile
 import termios
 import time
 import unicodedata
+import xml.etree.ElementTree
 import zipfile
 
 import checks_train
@@ -502,6 +503,50 @@ def check_trace_files_are_what_json_says(program):
                    if r["name"] == name]
         if written != flat(values):
             return f"csv: {name} differs"
+    return None
+
+
+def numbers_of_svg(path):
+    """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
+    titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]
+    words = [title.rsplit(": ", 1)[1] for title in titles if title.startswith("query ")]
+    return [None if word == "hidden" else float(word) for word in words]
+
+
+def data_of_page(path):
+    """The JSON inside an HTML page, which must be the only element that a prompt reaches."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if text.count("<script") != 2 or text.count("</script>") != 2 or "http-equiv" not in text:
+        raise AssertionError("a prompt became markup")
+    return json.loads(text.split('id="trace">', 1)[1].split("</script>", 1)[0])
+
+
+def check_pictures_show_what_json_says(program):
+    """look writes the same numbers into SVG and HTML, hostile prompts too (published model)"""
+    with tempfile.TemporaryDirectory() as folder:
+        for prompt in (*HOSTILE, '</script><b>"&amp;<!--'):
+            view = ["look", "-m", MODEL, "-L", "2", "-H", "1"]
+            paths = {kind: os.path.join(folder, "x." + kind) for kind in ("svg", "html", "png")}
+            for path in paths.values():
+                done = run(program, *view, "-o", path, "--zoom", "2", "--", prompt)
+                if done.returncode or done.stdout:
+                    return f"{path} {prompt!r}: {done.returncode} {done.stdout} {done.stderr}"
+            scores = read_json(program, *view, "--stage", "mask", "--", prompt)["heads"][0]["values"]
+            weights = read_json(program, *view, "--", prompt)["heads"][0]["values"]
+            wanted = [[None if s is None else w for s, w in zip(*rows)]
+                      for rows in zip(scores, weights)]
+            if data_of_page(paths["html"])["heads"][0]["values"] != wanted:
+                return f"html differs: {prompt!r}"
+            drawn = numbers_of_svg(paths["svg"])
+            for got, want in zip(drawn, sum(wanted, []), strict=True):
+                if (got is None) != (want is None) or (want and abs(got / want - 1) > 1e-5):
+                    return f"svg: {got}, not {want}: {prompt!r}"
+            with open(paths["png"], "rb") as file:
+                head = file.read(24)
+            side = 12 * len(wanted) + 8 + 8  # cells of 6 pixels, twice as large, and a gap around
+            if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:]) != (side, side):
+                return f"png: {head}, not {side}"
     return None
 
 

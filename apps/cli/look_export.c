@@ -1,0 +1,46 @@
+/* look_export.c — see the header. */
+#include "look_export.h"
+
+#include <errno.h>
+#include <string.h>
+
+static bool ends_with(const char *path, const char *ending) {
+  size_t n = strlen(path), m = strlen(ending);
+  return n > m && !strcmp(path + n - m, ending);
+}
+
+bool look_can_export(const char *path) {
+  return ends_with(path, ".svg") || ends_with(path, ".png") || ends_with(path, ".html");
+}
+
+look_choice look_choice_of(const look *l) {
+  const look_options *o = &l->options;
+  look_choice choice = {0, l->layers, 0, l->heads};
+  if (o->layer >= 0) choice.layer = o->layer, choice.layer_end = o->layer + 1;
+  if (o->head >= 0) choice.head = o->head, choice.head_end = o->head + 1;
+  return choice;
+}
+
+void look_color(char out[LOOK_COLOR], const heat *h, float x) {
+  const rgb color = heat_color(h, x);
+  snprintf(out, LOOK_COLOR, "#%02x%02x%02x", color.r, color.g, color.b);
+}
+
+int look_export(const cli *c, const look *l, const char *path, int64_t zoom) {
+  term paper = term_plain(80, true); /* files are light unless the user says otherwise */
+  paper.light = c->theme != THEME_DARK;
+  errno = 0;
+  if (ends_with(path, ".png"))
+    return look_write_png(path, l, &paper, zoom) == 0
+               ? CLI_OK
+               : cli_fail(c, "%s: %s", path, strerror(errno));
+  FILE *out = fopen(path, "w");
+  if (!out) return cli_fail(c, "%s: %s", path, strerror(errno));
+  if (ends_with(path, ".svg"))
+    look_write_svg(out, l, &paper);
+  else
+    look_write_html(out, l);
+  const bool failed = ferror(out) != 0;
+  if (fclose(out) || failed) return cli_fail(c, "%s: %s", path, strerror(errno));
+  return CLI_OK;
+}
