@@ -550,6 +550,34 @@ def check_pictures_show_what_json_says(program):
     return None
 
 
+def check_identities_of_every_decoder(program):
+    """parts sum to logits, the last lens row is the answer, a run copied into itself changes nothing"""
+    folder = os.path.dirname(os.path.dirname(os.path.dirname(MODEL)))
+    with tempfile.TemporaryDirectory() as scratch:
+        for config in sorted(glob.glob(os.path.join(folder, "tiny_random", "*", "config.json"))):
+            model = ["-m", os.path.dirname(config), "--ids", "3,4,5,6,7", "--quiet"]
+            shares = run(program, "dla", "--json", *model)
+            if shares.returncode == 2:
+                continue  # an encoder
+            shares = json.loads(shares.stdout)
+            if "gemma2" not in config and far(shares["sum"], shares["logits"], 1e-4):
+                return f"{config}: parts sum to {shares['sum']}, not {shares['logits']}"
+            answer = read_json(program, "run", *model, "-t", "0", "-n", "1", "--logprobs", "1")
+            last = read_json(program, "lens", *model)["rows"][-1]
+            if [last["top"][0]["id"]] != answer["tokens"] or last["kl"] != 0:
+                return f"{config}: the last lens row is not the answer"
+            trace = os.path.join(scratch, "run.safetensors")
+            sites = "*.hook_resid_pre,*.attn.hook_z,*.hook_attn_scores,*.hook_pattern"
+            read_json(program, "trace", *model, "-s", sites, "-o", trace)
+            logits = [read_json(program, "trace", *model, "-s", "logits")["tensors"]]
+            for site in sites.split(","):
+                logits.append(read_json(program, "trace", *model, "-s", "logits", "--edit",
+                                        f"copy {site}", "--source", trace)["tensors"])
+            if any(other != logits[0] for other in logits):
+                return f"{config}: a run copied into itself changes it"
+    return None
+
+
 def check_heads_measure_what_trace_keeps(program):
     """heads gives previous, first and self of the weights that trace prints (published model)"""
     prompt = ["-m", MODEL, "--quiet", "Lily was a girl. Lily was"]
