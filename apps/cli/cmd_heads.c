@@ -7,6 +7,7 @@
 
 #include "attend/pattern.h"
 #include "attend/status.h"
+#include "heads_ablate.h"
 #include "json_out.h"
 #include "memory.h"
 #include "reading.h"
@@ -14,24 +15,27 @@
 #include "table.h"
 #include "watch.h"
 
-enum { NORM = ATT_PATTERN_COUNT, METRICS, DISTANCES = 8, PROBE_MOST = 256 };
+enum { NORM = ATT_PATTERN_COUNT, ABLATED, METRICS, DISTANCES = 8, PROBE_MOST = 256 };
 
 static subject what;
 static reading_options way;
 static int sort;
 static int64_t top, probe;
-static bool ascending, without_first;
+static bool ascending, without_first, ablate;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
     READING_OPTIONS(way),
     {"sort", 's', OPTION_CHOICE, &sort,
-     "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm", 0, 0,
+     "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm|ablated", 0, 0,
      "largest first; default layer: in the order of the model"},
     {"ascending", 0, OPTION_FLAG, &ascending, "", 0, 0, "smallest first"},
     {"top", 0, OPTION_INT, &top, "N", 1, 1e6, "the first N rows only"},
     {"without-first", 0, OPTION_FLAG, &without_first, "", 0, 0,
      "leaves the first key out and scales the rest of a row to sum 1: many heads rest on it"},
+    {"ablate", 0, OPTION_FLAG, &ablate, "", 0, 0,
+     "takes every head out in turn: how far the next token's probabilities are from those "
+     "without it, in nats (a run for each head)"},
     {"probe", 0, OPTION_INT, &probe, "R", 2, PROBE_MOST,
      "in place of a PROMPT: R random tokens that are there twice (--seed); induction and "
      "duplicate are then the diagonals where the first time is"},
@@ -43,8 +47,12 @@ typedef struct head_row {
   double near[DISTANCES]; /* mean weight by distance, the last one all that is farther */
 } head_row;
 
-static const char *metric_name(int m) { return m == NORM ? "norm" : att_pattern_name(m); }
-static const char *metric_brief(int m) { return m == NORM ? "norm" : att_pattern_brief(m); }
+static const char *metric_name(int m) {
+  return m == ABLATED ? "ablated" : m == NORM ? "norm" : att_pattern_name((att_pattern)m);
+}
+static const char *metric_brief(int m) {
+  return m == ABLATED ? "KL" : m == NORM ? "norm" : att_pattern_brief((att_pattern)m);
+}
 
 /* ---- measuring ---- */
 
@@ -105,6 +113,15 @@ static int64_t measure_all(head_row *rows, const reading *r) {
   return n;
 }
 
+/* Rows are in the order of the model here. */
+static int take_out(head_row *rows, int64_t n, const cli *c) {
+  double *kl = memory_get((size_t)n, sizeof *kl);
+  const att_status status = heads_ablate(kl, &what);
+  for (int64_t i = 0; i < n; i++) rows[i].value[ABLATED] = kl[i];
+  free(kl);
+  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
+}
+
 /* ---- order ---- */
 
 static int compare(const void *a, const void *b) {
@@ -135,7 +152,8 @@ static void print_json(const head_row *rows, int64_t n, const reading *r) {
     json_open(&j, NULL, '{');
     json_int(&j, "layer", rows[i].layer);
     json_int(&j, "head", rows[i].head);
-    for (int m = 0; m < METRICS; m++) json_double(&j, metric_name(m), rows[i].value[m]);
+    for (int m = 0; m < (ablate ? METRICS : ABLATED); m++)
+      json_double(&j, metric_name(m), rows[i].value[m]);
     json_open(&j, "weight_by_distance", '[');
     for (int d = 0; d < DISTANCES; d++) json_double(&j, NULL, rows[i].near[d]);
     json_close(&j);
@@ -153,6 +171,8 @@ static void print_legend(const term *t, const reading *r) {
            "key, on itself; entr: entropy in nats; keys: e to the entropy; dist: how far back; "
            "norm: length of what it adds. The picture: weight by distance, 0 to 6 and farther.",
            r->n_queries - 1, without_first ? ", the first key left out" : "");
+  if (ablate)
+    text_say(t, INK_FAINT, 0, "KL: how far the next token is from what it is without the head.");
   if (probe)
     text_say(t, INK_FAINT, 0,
              "Probe: %" PRId64 " random tokens twice; ind and dup are the diagonals in their "
@@ -163,6 +183,7 @@ static void print_legend(const term *t, const reading *r) {
 /* A narrow terminal shows the first ones, and what is sorted by. */
 static bool is_shown(int m, const term *t) {
   enum { BESIDE = 17, COLUMN = 6 };
+  if (m == ABLATED) return ablate;
   return m < (t->width - BESIDE) / COLUMN || m == sort - 1;
 }
 
@@ -185,8 +206,8 @@ static void print_table(const head_row *rows, int64_t n, const term *t) {
       if (isnan(x))
         table_put(out, INK_FAINT, "-");
       else
-        table_put(out, color, "%.*f", m == ATT_PATTERN_KEYS || m >= ATT_PATTERN_DISTANCE ? 1 : 2,
-                  x);
+        table_put(out, color, "%.*f",
+                  m == ATT_PATTERN_KEYS || m == ATT_PATTERN_DISTANCE || m == NORM ? 1 : 2, x);
     }
     spark_write(picture, t, rows[i].near, DISTANCES);
     table_put(out, INK_OFF, "%s", picture);
@@ -212,11 +233,22 @@ static int open_probe(int32_t *ids, const cli *c, int n) {
   return CLI_OK;
 }
 
+static int check(const cli *c) {
+  const att_model_info *info = att_model_describe(what.model);
+  if (sort == ABLATED + 1 && !ablate) return cli_usage(c, "--sort ablated goes with --ablate");
+  if (ablate && info->kind != ATT_MODEL_DECODER)
+    return cli_usage(c, "--ablate: %s is no decoder, it has no next token", info->name);
+  if (ablate && edit_given(&way.edits))
+    return cli_usage(c, "--ablate and --edit exclude each other");
+  return CLI_OK;
+}
+
 static int run(const cli *c, int n, char **operands) {
   static int32_t probe_ids[3 * PROBE_MOST];
   reading r = {0};
   head_row *rows = NULL;
   int code = probe ? open_probe(probe_ids, c, n) : subject_open(&what, c, n, operands);
+  if (code == CLI_OK) code = check(c);
   if (code == CLI_OK) code = reading_choose(&r, c, &what, &way);
   if (code == CLI_OK)
     code = reading_start(
@@ -225,11 +257,12 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK) {
     rows = memory_get((size_t)(r.layers * att_model_describe(what.model)->heads), sizeof *rows);
     int64_t count = measure_all(rows, &r);
+    if (ablate) code = take_out(rows, count, c);
     qsort(rows, (size_t)count, sizeof *rows, compare);
     if (top && top < count) count = top;
-    if (c->json) {
+    if (code == CLI_OK && c->json) {
       print_json(rows, count, &r);
-    } else {
+    } else if (code == CLI_OK) {
       print_table(rows, count, &c->term);
       print_legend(&c->term, &r);
     }

@@ -1,12 +1,9 @@
 /* Edits as people write them: words, and JSON with the same keys. */
-#include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "attend/edit.h"
 #include "base/json.h"
-#include "base/line.h"
 #include "base/status.h"
 
 enum { ATT_EDIT_NUMBER = 1, ATT_EDIT_SOURCE = 2 };
