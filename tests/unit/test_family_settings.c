@@ -113,6 +113,7 @@ static void test_defaults_are_another_familys(void **state) {
   assert_int_equal(c.rope.scaling, ATT_ROPE_YARN);
   assert_ok(read_family(&c, "gpt_oss", "\"rope_scaling\": null"));
   assert_int_equal(c.rope.scaling, ATT_ROPE_PLAIN);
+  assert_ok(read_family(&c, "gpt_neox", "\"hidden_dropout_prob\": 0.1")); /* gpt-neox-20b's */
   assert_ok(read_family(&c, "qwen2", ""));
   assert_true(c.qkv_bias && !c.out_bias);
   assert_ok(read_family(&c, "llama", "\"rope_scaling\": {\"type\": \"dynamic\", \"factor\": 4}"));
