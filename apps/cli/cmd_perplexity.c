@@ -261,7 +261,7 @@ const command cmd_perplexity = {
         "and but for the first window it is predicted from at least window - stride others. A "
         "smaller stride gives a better and slower measure. A newline at the end does not count.\n\n"
         "With --beside, models are measured on the same text and windows and shown together: "
-        "what a quantised file loses against the original (attend convert makes q8_0 and q4_0).",
+        "what a quantised file loses against the original.",
     .options = options,
     .run = run,
 };
