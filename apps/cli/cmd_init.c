@@ -62,9 +62,10 @@ const command cmd_init = {
     .operands = "FAMILY",
     .least = 1,
     .most = 1,
-    .about = "Writes a new model of the FAMILY gpt2 or llama with random weights, ready to be "
-             "trained: normal with deviation 0.02, norms 1, biases 0. The same --seed gives the "
-             "same weights.",
+    .about = "Writes a new model of the FAMILY gpt2, llama or attention (llama without its "
+             "feed-forward network; a directory only) with random weights, ready to be trained: "
+             "normal with deviation 0.02, norms 1, biases 0. The same --seed gives the same "
+             "weights.",
     .options = options,
     .run = run,
 };

@@ -48,7 +48,7 @@ ATT_API att_status att_convert(att_runtime *runtime, const char *source, const c
  * multiple of 32), context 256, vocab 257 or that of the tokenizer. */
 typedef struct att_init_options {
   size_t struct_size; /* set by att_init_options_init */
-  const char *family; /* "gpt2" or "llama" */
+  const char *family; /* "gpt2", "llama", or "attention": llama without a feed-forward network */
   int64_t layers, width, heads, kv_heads, ffn_width, vocab, context;
   bool untied;                /* the output matrix is not the embedding */
   const char *dtype;          /* NULL: f32 */

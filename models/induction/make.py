@@ -26,10 +26,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
 from draw import Draw  # noqa: E402
 
-SYMBOLS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-SHORTEST, LONGEST = 6, 40    # of a sequence
+SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789"
+SHORTEST, LONGEST = 4, 20    # of a sequence
 ROOM = 128                   # symbols of a line at most: a window of training
-TESTED = 24                  # symbols of a tested sequence
+TESTED = 16                  # symbols of a tested sequence
 
 WHO = "the cat,the dog,a bird,the cow,a fox,my hen,the old man,the girl,a boy,my son".split(",")
 DOES = "sat,ran,saw a bee,ate an egg,had tea,went home,met a pig,hid,slept,got wet".split(",")
@@ -55,7 +55,7 @@ def random_sequence(draw):
 def repeated(draw):
     sequence = random_sequence(draw)
     most = ROOM // len(sequence)
-    return sequence * (2 + draw.below(min(3, most - 1)))
+    return sequence * (2 + draw.below(min(7, most - 1)))
 
 
 def simple_text(draw):
@@ -111,21 +111,21 @@ def problems(folder):
         with open(os.path.join(folder, name), encoding="utf-8") as stream:
             return stream.read().splitlines()
 
-    # Six symbols in a row: of the 62^6 that are possible no tested one is in training by
+    # Eight symbols in a row: of the 36^8 that are possible no tested one is in training by
     # chance, so what stands there must have been copied.
     seen, known, every = set(), 0, 0
     for line in lines("train.txt"):
-        seen.update(line[at:at + 6] for at in range(len(line) - 5))
+        seen.update(line[at:at + 8] for at in range(len(line) - 7))
         if len(line) > ROOM:
             yield f"a line of {len(line)} symbols"
     for line in lines("repeats.txt"):
         half = line[:len(line) // 2]
         if line != half * 2 or len(set(half)) != TESTED:
             yield f"no repetition of {TESTED} different symbols: {line}"
-        for at in range(len(half) - 5):
-            known, every = known + (half[at:at + 6] in seen), every + 1
+        for at in range(len(half) - 7):
+            known, every = known + (half[at:at + 8] in seen), every + 1
     if known:
-        yield f"{known} of {every} runs of six symbols of repeats.txt are in train.txt"
+        yield f"{known} of {every} runs of eight symbols of repeats.txt are in train.txt"
     for pair in map(json.loads, lines("pairs.jsonl")):
         decided = pair["prefix"].find(pair["deciding"])
         if decided < 0 or pair["deciding"] != pair["prefix"][-1] + pair["a"]:

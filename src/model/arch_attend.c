@@ -61,10 +61,31 @@ static att_status read(att_config *c, att_settings *s) {
   return att_setting_bool(&c->tied_output, s, "tie_word_embeddings", ATT_WITH_VALUE);
 }
 
-/* Nothing makes one but hands. */
+static void write(att_config_writer *w, const att_config *c) {
+  static const char *const positions[] = {[ATT_POSITION_NONE] = "none",
+                                          [ATT_POSITION_LEARNED] = "learned",
+                                          [ATT_POSITION_ROPE] = "rope"};
+  static const char *const norms[] = {
+      [ATT_NORM_NONE] = "none", [ATT_NORM_RMS] = "rms", [ATT_NORM_LAYER] = "layer"};
+  att_put_size(w, "hidden_size", c->width);
+  att_put_size(w, "num_hidden_layers", c->layers);
+  att_put_size(w, "num_attention_heads", c->heads);
+  att_put_size(w, "num_key_value_heads", c->kv_heads);
+  att_put_size(w, "head_dim", c->head_dim);
+  att_put_size(w, "max_position_embeddings", c->context);
+  att_put_text(w, "positions", positions[c->position]);
+  if (c->position == ATT_POSITION_ROPE) att_put_number(w, "rope_theta", c->rope.theta);
+  att_put_text(w, "norm", norms[c->norm]);
+  if (c->norm != ATT_NORM_NONE) att_put_number(w, "norm_eps", c->norm_eps);
+  att_put_text(w, "ffn", "none");
+  att_put_bool(w, "qkv_bias", c->qkv_bias);
+  att_put_bool(w, "out_bias", c->out_bias);
+}
+
+/* What is trained of this family is attention alone; other families have the rest. */
 static const char *lacks(const att_config *c) {
-  (void)c;
-  return "a family that is only read";
+  if (c->ffn != ATT_FFN_NONE) return "a feed-forward network";
+  return c->rope.scaling != ATT_ROPE_PLAIN ? "a scaled rotation" : NULL;
 }
 
 static const char *const ignored[] = {NULL};
@@ -99,5 +120,6 @@ const att_arch att_arch_attend = {
               [ATT_SLOT_NORM_B] = {.name = "model.norm.bias"},
               [ATT_SLOT_OUTPUT] = {.name = "lm_head.weight"}},
     .read = read,
+    .write = write,
     .lacks = lacks,
 };

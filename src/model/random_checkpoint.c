@@ -67,14 +67,21 @@ static void close_weights(att_checkpoint *checkpoint) {
 
 static int64_t either(int64_t given, int64_t usual) { return given ? given : usual; }
 
-static void fill_config(att_config *c, const att_init_options *o, bool llama) {
+/* Families that a new model can be of, and what files call them. */
+typedef enum new_kind { GPT2, LLAMA, ATTENTION, KINDS } new_kind;
+static const char *const names[KINDS] = {"gpt2", "llama", "attention"};
+static const char *const families[KINDS] = {"gpt2", "llama", "attend"};
+
+static void fill_config(att_config *c, const att_init_options *o, new_kind kind) {
+  bool llama = kind != GPT2, fed = kind != ATTENTION; /* attention: Llama without its ffn */
   att_config_init(c);
   c->layers = either(o->layers, 4);
   c->width = either(o->width, o->heads > 0 ? 32 * o->heads : 128);
   c->heads = either(o->heads, c->width >= 32 ? c->width / 32 : 1); /* never 0 */
   c->kv_heads = either(o->kv_heads, c->heads);
   c->head_dim = c->heads > 0 ? c->width / c->heads : 0;
-  c->ffn_width = either(o->ffn_width, llama ? (8 * c->width / 3 + 31) / 32 * 32 : 4 * c->width);
+  int64_t usual = llama ? (8 * c->width / 3 + 31) / 32 * 32 : 4 * c->width;
+  c->ffn_width = fed ? either(o->ffn_width, usual) : 0;
   c->vocab = o->vocab;
   c->context = either(o->context, 256);
   c->tied_output = !o->untied;
@@ -83,7 +90,7 @@ static void fill_config(att_config *c, const att_init_options *o, bool llama) {
   c->position = llama ? ATT_POSITION_ROPE : ATT_POSITION_LEARNED;
   c->rope.pairs = c->head_dim / 2;
   c->rope.theta = 10000;
-  c->ffn = llama ? ATT_FFN_GATED : ATT_FFN_PLAIN;
+  c->ffn = !fed ? ATT_FFN_NONE : llama ? ATT_FFN_GATED : ATT_FFN_PLAIN;
   c->activation = llama ? ATT_SILU : ATT_GELU_TANH;
   c->qkv_bias = c->out_bias = c->ffn_bias = !llama;
 }
@@ -113,18 +120,22 @@ static att_status check(const att_config *c, bool llama) {
 att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, const char *name,
                                  const att_init_options *options) {
   const char *family = options->family ? options->family : "";
-  bool llama = strcmp(family, "llama") == 0;
-  if (!llama && strcmp(family, "gpt2") != 0)
-    return att_fail(ATT_UNSUPPORTED, "family \"%s\"; new models are of gpt2 or llama", family);
+  new_kind kind = GPT2;
+  while (kind < KINDS && strcmp(family, names[kind]) != 0) kind++;
+  if (kind == KINDS)
+    return att_fail(ATT_UNSUPPORTED, "family \"%s\"; new models are of gpt2, llama or attention",
+                    family);
   att_checkpoint checkpoint = {.format = "random",
-                               .family = llama ? "llama" : "gpt2",
+                               .family = families[kind],
                                .path = name,
                                .find = find,
                                .close = close_weights,
                                .runtime = runtime};
   ATT_TRY(check_options(options));
-  fill_config(&checkpoint.config, options, llama);
-  ATT_TRY(check(&checkpoint.config, llama));
+  if (kind == ATTENTION && options->ffn_width)
+    return att_fail(ATT_BAD_ARGUMENT, "family attention has no feed-forward network, so no width");
+  fill_config(&checkpoint.config, options, kind);
+  ATT_TRY(check(&checkpoint.config, kind != GPT2));
   random_weights *file;
   ATT_TRY(att_alloc((void **)&file, runtime, 1, sizeof *file, "a checkpoint"));
   file->seed = options->seed;

@@ -323,6 +323,26 @@ static void a_seed_gives_other_weights_the_second_time(void **state) {
   }
 }
 
+/* Attention alone: two layers of four matrices of 64·64, a norm before each and one
+ * at the end, and the table of 257 tokens: 49,408 numbers. */
+static void a_model_of_attention_alone_has_more_than_that(void **state) {
+  world *w = *state;
+  att_init_options options = small("attention");
+  const char *folder = in(w, "only"), *again = in(w, "again"), *never = in(w, "never.gguf");
+  assert_ok(att_init_model(w->runtime, folder, &options));
+  att_model *model = test_open(w->runtime, folder);
+  assert_string_equal(att_model_describe(model)->family, "attend");
+  assert_int_equal(att_model_describe(model)->parameters, 2 * (4 * 64 * 64 + 64) + 64 + 257 * 64);
+  att_model_close(model);
+  assert_ok(att_convert(w->runtime, folder, again, NULL));
+  assert_same_logits(w, folder, again);
+  assert_status(ATT_UNSUPPORTED, att_init_model(w->runtime, never, &options));
+  options.ffn_width = 32;
+  assert_status(ATT_BAD_ARGUMENT, att_init_model(w->runtime, never, &options));
+  delete_any(folder);
+  delete_any(again);
+}
+
 /* 257·64 draws: the deviation's own error is 0.02/√(2·16448) = 1.1e-4, the
  * mean's 1.6e-4; the limits are five of those. */
 static void weights_have_another_deviation(void **state) {
@@ -401,6 +421,7 @@ int main(void) {
       TEST(a_failed_allocation_leaks),
       TEST(a_failed_allocation_of_a_new_model_leaks),
       TEST(a_seed_gives_other_weights_the_second_time),
+      TEST(a_model_of_attention_alone_has_more_than_that),
       TEST(weights_have_another_deviation),
       TEST(a_new_model_speaks_no_bytes),
       TEST(impossible_sizes_are_taken),
