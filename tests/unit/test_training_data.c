@@ -243,7 +243,7 @@ static void pieces_of_a_text_have_other_tokens(void **state) {
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   static const char *const kinds[] = {"tokenizer=characters", "tokenizer=bytes", "tokenizer=bpe"};
   for (int i = 0; i < 3; i++) {
-    char run[16];
+    char run[32];
     snprintf(run, sizeof run, "pieces%d", i);
     const char *more[3] = {place("data", "pieces.txt"), kinds[i], "vocab=270"};
     att_training *training = open_run(runtime, run, more);
