@@ -154,7 +154,10 @@ static void print_table(const cli *c, const sums *all, int64_t n) {
     table_put(rows, INK_OFF, "%s", s->dtype);
     table_put(rows, INK_STRONG, "%.4f", perplexity_of(s));
     table_put(rows, INK_OFF, "%.4f", bits);
-    table_put(rows, INK_FAINT, i ? "%+.3f %%" : "", 100 * (bits / first - 1));
+    if (i)
+      table_put(rows, INK_FAINT, "%+.3f %%", 100 * (bits / first - 1));
+    else
+      table_put(rows, INK_FAINT, "%s", "");
   }
   table_print(rows, 0);
 }
