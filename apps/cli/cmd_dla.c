@@ -113,7 +113,8 @@ static att_status add_one(shares *s, const char *name, int64_t l, att_view x, at
   return add_rows(s, x.data, 1, stream);
 }
 
-/* What attention's output has beside its heads: the bias of W_O. */
+/* What attention's output has beside its heads: the bias of W_O, or, where W_O meets numbers
+ * rounded to 8 bits, what that does to their sum. */
 static att_status add_bias(shares *s, int64_t l, att_view result, att_view out, att_view stream) {
   float *rest = memory_get((size_t)s->c, sizeof *rest);
   double most = 0, size = 0;
@@ -126,8 +127,10 @@ static att_status add_bias(shares *s, int64_t l, att_view result, att_view out, 
     most = fmax(most, fabs(x));
   }
   const att_view view = att_view_of(rest, ATT_F32, 1, &s->c);
-  const bool there = most > 1e-5 * size; /* the rest is rounding */
-  att_status status = there ? add_one(s, "attention bias", l, view, stream) : ATT_OK;
+  const att_model_info *info = att_model_describe(what.model);
+  const char *name = info->output_bias ? "attention bias" : "activations rounded to 8 bits";
+  const bool there = most > 1e-5 * size; /* the rest is rounding of single precision */
+  att_status status = there ? add_one(s, name, l, view, stream) : ATT_OK;
   free(rest);
   return status;
 }
@@ -254,6 +257,16 @@ static int check(const cli *c) {
   return CLI_OK;
 }
 
+/* A norm of the heads' sum makes the share of one depend on all. */
+static int check_separable(const shares *s, const cli *c) {
+  if (head < 0 || !at_row(s, "ln1_post.hook_normalized", layer).data) return CLI_OK;
+  return cli_usage(c,
+                   "-H %" PRId64
+                   ": %s norms the sum of a layer's heads before it is added, so that "
+                   "no head has a share of its own; without -L and -H attention counts as a whole",
+                   head, att_model_describe(what.model)->name);
+}
+
 static int compare(const void *a, const void *b) {
   const part *x = a, *y = b;
   const double p = fabs(x->share), q = fabs(y->share);
@@ -294,6 +307,15 @@ static void print_json(const shares *s, int64_t shown) {
   json_end(&j);
 }
 
+/* Why the model's own logits are not the sum, or "". */
+static const char *why_apart(const shares *s) {
+  const att_model_info *info = att_model_describe(what.model);
+  if (fabs(s->sum - s->logits) < 5e-4) return ""; /* not in the decimals that are shown */
+  return info->caps_logits ? ", after its soft cap"
+         : info->rounded   ? ", of activations rounded to 8 bits"
+                           : "";
+}
+
 static void print_text(const shares *s, int64_t shown, const term *t) {
   const label target = subject_label(&what, t, s->target, 16);
   const label versus = subject_label(&what, t, s->versus < 0 ? 0 : s->versus, 16);
@@ -325,8 +347,7 @@ static void print_text(const shares *s, int64_t shown, const term *t) {
   else
     text_say(t, INK_FAINT, 0,
              "sum %+.3f with %+.3f that no part gives (biases); the model's own logits say %+.3f%s",
-             s->sum, s->constant, s->logits,
-             fabs(s->sum - s->logits) > 1e-3 * (1 + fabs(s->sum)) ? ", after its soft cap" : "");
+             s->sum, s->constant, s->logits, why_apart(s));
 }
 
 static int run(const cli *c, int n, char **operands) {
@@ -338,7 +359,8 @@ static int run(const cli *c, int n, char **operands) {
     const att_model_info *info = att_model_describe(what.model);
     s.c = info->width;
     s.v = info->vocab;
-    code = choose_tokens(&s, c);
+    code = check_separable(&s, c);
+    if (code == CLI_OK) code = choose_tokens(&s, c);
   }
   if (code == CLI_OK) {
     const att_view stream =

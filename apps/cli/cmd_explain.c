@@ -31,6 +31,9 @@ static int run(const cli *c, int n, char **operands) {
   explained e = {0};
   explained_grad g = {0};
   if (target && !gradients) return cli_usage(c, "--target needs --grad");
+  if (gradients && edit_given(&request.way.edits))
+    return cli_usage(c, "--grad and --edit exclude each other: the way back is that of the model "
+                        "without edits");
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = explain_collect(&e, c, &what, &request);
   if (code == CLI_OK && gradients) code = explain_grad_collect(&g, c, &e, target);

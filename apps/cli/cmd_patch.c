@@ -39,6 +39,8 @@ static const option options[] = {
     {"top", 0, OPTION_INT, &top, "N", 0, 1e6, "the N places that move most in words; default 5"},
     {0}};
 
+static const double LEAST_DIFFERENCE = 1e-3;
+
 typedef struct patching {
   att_encoding *encoding[2]; /* of A and B */
   att_session *a, *b;
@@ -108,8 +110,12 @@ static int choose_tokens(patching *p, const cli *c) {
     return cli_usage(c, "A and B go on with the same token: give --target and --vs");
   p->clean = difference(p, p->a);
   p->corrupted = difference(p, p->b);
-  if (p->clean == p->corrupted)
-    return cli_fail(c, "A and B do not differ in these two tokens: there is nothing to move");
+  /* Scores divide by this difference: of a smaller one they would be rounding. */
+  if (!(fabs(p->clean - p->corrupted) >= LEAST_DIFFERENCE))
+    return cli_fail(c,
+                    "the logits of these two tokens differ by %.6g at the end of A and %.6g at the "
+                    "end of B: there is nothing to move; try another --target or --vs",
+                    p->clean, p->corrupted);
   return CLI_OK;
 }
 

@@ -119,16 +119,33 @@ void subject_close(subject *s) {
   att_runtime_free(s->runtime);
 }
 
+/* True of the piece <0x2C>, which stands for a byte that no other piece spells. */
+static bool is_fallback(const subject *s, int32_t id) {
+  const char *piece;
+  size_t n;
+  return att_tokenizer_piece(&piece, &n, s->tokenizer, id) == ATT_OK && n == 6 &&
+         !memcmp(piece, "<0x", 3) && piece[5] == '>';
+}
+
 int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
                   const char *text) {
   if (!s->tokenizer) return cli_usage(c, "%s needs a model with a tokenizer", given_as);
+  int32_t fallback = -1;
   for (int32_t id = 0; id < att_tokenizer_size(s->tokenizer); id++) {
     const char *bytes;
     size_t n;
     if (att_tokenizer_is_special(s->tokenizer, id)) continue;
     if (att_tokenizer_bytes(&bytes, &n, s->tokenizer, id) != ATT_OK) continue;
     if (n != strlen(text) || memcmp(bytes, text, n) != 0) continue;
+    if (n == 1 && is_fallback(s, id)) {
+      fallback = id;
+      continue;
+    }
     *out = id;
+    return CLI_OK;
+  }
+  if (fallback >= 0) {
+    *out = fallback;
     return CLI_OK;
   }
   return cli_usage(c, "%s \"%s\" is not one token; most words begin with a blank: \" word\"",

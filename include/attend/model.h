@@ -69,6 +69,8 @@ typedef struct att_model_info {
   int pooling;            /* att_pooling that the files ask for, or as encoder.h says */
   bool unit_length;       /* and vectors of length 1 */
   int32_t start_token;    /* that the decoder of an encoder-decoder begins with */
+  bool output_bias;       /* attention adds one behind its heads */
+  bool caps_logits;       /* cap * tanh(x / cap) of the last product */
 } att_model_info;
 
 ATT_API const att_model_info *att_model_describe(const att_model *model);

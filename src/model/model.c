@@ -52,7 +52,9 @@ att_model_info att_checkpoint_info(const att_checkpoint *checkpoint, const char 
                           .pooling_head = c->pooler,
                           .pooling = c->pooling,
                           .unit_length = c->unit_length,
-                          .start_token = c->start_token};
+                          .start_token = c->start_token,
+                          .output_bias = c->out_bias,
+                          .caps_logits = c->final_softcap != ATT_SOFTCAP_NONE};
 }
 
 static att_status open_tokenizer(att_model *model, const att_checkpoint *checkpoint,
