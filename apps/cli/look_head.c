@@ -24,6 +24,7 @@ static const float LEAST_NAMED = 0.005f;
 typedef struct drawing {
   int label_width, number_width;
   int cell;      /* columns of a cell */
+  int64_t first; /* key of the first cell */
   int64_t join;  /* keys, and queries, in a cell */
   int64_t cells; /* cells in a line */
   int64_t rows_per_line;
@@ -47,6 +48,7 @@ static int digits_of(int64_t n) {
 
 static drawing choose(const look *l, const term *t, const look_map *m, const heat *h) {
   drawing d = {.number_width = digits_of(m->rows - 1),
+               .first = m->first_key,
                .join = 1,
                .rows_per_line = 1,
                .decimals = (int)l->options.digits};
@@ -59,8 +61,10 @@ static drawing choose(const look *l, const term *t, const look_map *m, const hea
   d.cell = d.decimals > 0 ? d.decimals + 3 : 2;
   if (keys * d.cell > room && d.decimals == 0) d.cell = 1;
   const int64_t fitting = room / d.cell > 0 ? room / d.cell : 1;
-  if (keys > fitting) d.join = (keys + fitting - 1) / fitting;
-  d.cells = (keys + d.join - 1) / d.join;
+  /* Of numbers the last columns are shown: several in one would be none of them. */
+  if (keys > fitting && d.decimals > 0) d.first = m->n - fitting;
+  if (keys > fitting && d.decimals == 0) d.join = (keys + fitting - 1) / fitting;
+  d.cells = (m->n - d.first + d.join - 1) / d.join;
   bool tall = m->rows / d.join > MOST_LINES || d.join > 1;
   if (d.cell == 1 && tall && heat_has_halves(h)) d.rows_per_line = 2;
   int left = room - (int)d.cells * d.cell - 2;
@@ -74,12 +78,12 @@ static void print_ruler(const term *t, const look_map *m, const drawing *d) {
   enum { EVERY = 5 };
   if (d->join > 1) return;
   printf("%s%*s", t->inks[INK_FAINT], d->number_width + d->label_width + 2, "");
-  for (int64_t j = m->first_key; j < m->n; j++) {
+  for (int64_t j = d->first; j < m->n; j++) {
     if (d->decimals > 0)
       printf("%*lld", d->cell, (long long)j);
     else if (j % EVERY == 0)
       printf("%-*lld", m->n - j < EVERY ? 0 : EVERY * d->cell, (long long)j);
-    else if (j < EVERY && m->first_key > 0)
+    else if (j < EVERY && d->first > 0)
       printf("%*s", d->cell, "");
   }
   printf("%s\n", t->inks[INK_OFF]);
@@ -128,7 +132,7 @@ static void print_line(const look *l, const term *t, const look_map *m, const he
                        const drawing *d, int64_t i) {
   print_label(l, t, d, i);
   for (int64_t cell = 0; cell < d->cells; cell++) {
-    int64_t j = m->first_key + cell * d->join;
+    int64_t j = d->first + cell * d->join;
     float above = look_bin(m, i, j, d->join, d->join);
     if (d->rows_per_line == 2)
       heat_pair(h, above, look_bin(m, i + d->join, j, d->join, d->join));
@@ -180,6 +184,11 @@ void look_head_text(const cli *c, const look *l, int64_t layer, int64_t head) {
   putchar('\n');
   print_ruler(t, &m, &d);
   for (int64_t i = 0; i < m.rows; i += d.join * d.rows_per_line) print_line(l, t, &m, &h, &d, i);
+  if (d.first > m.first_key)
+    text_say(t, INK_OFF, 0,
+             "columns %lld to %lld of 0 to %lld: the last ones that fit; attend explain --query "
+             "--key works out any one, --json has all",
+             (long long)d.first, (long long)m.n - 1, (long long)m.n - 1);
   if (d.join > 1)
     text_put(t, "each cell: the strongest of %lld × %lld\n", (long long)d.join, (long long)d.join);
 }

@@ -35,7 +35,7 @@ static float first_mass(const look *l, const look_map *m) {
   float *column = memory_get((size_t)rows, sizeof *column);
   float *shares = memory_get((size_t)rows, sizeof *shares);
   for (int64_t i = 0; i < rows; i++) {
-    column[i] = at(m, i + 1, 0);
+    column[i] = element(&m->values, i + 1, 0); /* of a hidden key 0 */
     shares[i] = 1.0f / (float)rows;
   }
   if (engine_matmul(l->what->runtime, &mean, shares, column, 1, rows, 1) != ATT_OK) mean = NAN;
