@@ -393,7 +393,8 @@ const command cmd_dla = {
              "stream themselves. The shares sum to the difference of the logits. What a part does "
              "by way of later ones is not in it.\n\n"
              "  attend dla \"PROMPT\" --target \" Mary\" --vs \" John\"\n"
-             "  attend dla \"PROMPT\" -L 4 -H 2      one head by its source tokens\n\n"
+             "  attend dla \"PROMPT\" -L 4 -H 2  # one head by its source "
+             "tokens\n\n"
              "docs/math/lens.md has the formulas.",
     .options = options,
     .run = run,

@@ -165,6 +165,11 @@ static void print_json(const head_row *rows, int64_t n, const reading *r) {
 }
 
 static void print_legend(const term *t, const reading *r) {
+  if (r->n_queries < 2) {
+    text_say(t, INK_FAINT, 0,
+             "Means are over rows 1 and on; there is row 0 alone, which has no choice.");
+    return;
+  }
   text_say(t, INK_FAINT, 0,
            "Means over rows 1 to %" PRId64 "%s. prev: weight on the token before; dup: on earlier "
            "places of the same token; ind: on what came after these; first, self: on the first "
@@ -280,8 +285,8 @@ const command cmd_heads = {
     .about = "Runs the model on PROMPT and describes every head by what its weights do: a table, "
              "or --json. The numbers describe a pattern and prove nothing: whether a head matters "
              "is shown by taking it out (attend run --edit).\n\n"
-             "  attend heads --sort induction      heads that continue what was there before\n"
-             "  attend heads --probe 25 -m MODEL   the same on random tokens, the usual probe\n\n"
+             "  attend heads --sort induction     # heads that continue what was there before\n"
+             "  attend heads --probe 25 -m MODEL  # the same on random tokens, the usual probe\n\n"
              "Formulas: docs/math/patterns.md.",
     .options = options,
     .run = run,

@@ -103,9 +103,11 @@ static int check(trace *t, const cli *c) {
   if (t->n_new > info->context - t->what->n && info->kind == ATT_MODEL_DECODER)
     return cli_usage(c, "-n %" PRId64 ": the context of %" PRId64 " has room for %" PRId64,
                      t->n_new, info->context, info->context - t->what->n);
-  if (t->positions.end > t->read.n_queries + t->n_new)
+  /* The last new token is not read. */
+  const int64_t rows = t->read.n_queries + (t->n_new > 0 ? t->n_new - 1 : 0);
+  if (t->positions.end > rows)
     return cli_usage(c, "-p %" PRId64 ": the positions are 0 to %" PRId64, t->positions.end - 1,
-                     t->read.n_queries + t->n_new - 1);
+                     rows - 1);
   if (t->heads.end > info->heads)
     return cli_usage(c, "-H %" PRId64 ": the heads are 0 to %" PRId64, t->heads.end - 1,
                      info->heads - 1);
@@ -250,8 +252,8 @@ const command cmd_trace = {
     .about = "Runs the model on PROMPT and keeps what passes the places that --select names: "
              "queries, keys, values, scores, weights, head outputs, the residual stream, logits. "
              "Prints a table of them, --json all numbers, -o writes those to a file.\n\n"
-             "  attend trace --plan --select \"*\"      all names of the model, with bytes\n"
-             "  attend trace -L 1 -H 0 -o head.csv   the weights of one head\n\n"
+             "  attend trace --plan --select \"*\"    # all names of the model, with bytes\n"
+             "  attend trace -L 1 -H 0 -o head.csv  # the weights of one head\n\n"
              "Names are those of TransformerLens (docs/sites.md has the table): "
              "blocks.1.attn.hook_pattern are weights [heads, queries, keys], a hidden key having "
              "weight 0 and score -inf. Row i stands at position i and predicts token i + 1. Keys "

@@ -36,11 +36,13 @@ static int read_list(att_edit *list, int64_t *n, const cli *c, att_runtime *runt
     att_status status = att_edits_read(list, n, MOST_EDITS, runtime, text);
     free(text);
     if (status != ATT_OK) return cli_usage(c, "--edits: %s", att_message());
+    if (*n == 0) return cli_usage(c, "--edits: %s holds no edit", o->file);
   }
   for (int64_t i = 0; i < o->words.n; i++) {
     int64_t more;
     if (att_edits_read(list + *n, &more, MOST_EDITS - *n, runtime, o->words.texts[i]) != ATT_OK)
       return cli_usage(c, "--edit: %s", att_message());
+    if (more == 0) return cli_usage(c, "--edit \"%s\" is no edit", o->words.texts[i]);
     *n += more;
   }
   return CLI_OK;

@@ -31,7 +31,7 @@ typedef struct edit_options {
        "the same as a JSON list of {\"op\", \"at\", \"head\", \"pos\", \"key\", \"value\"}"},      \
   {                                                                                                \
     "source", 0, OPTION_TEXT, &(e).source, "FILE", 0, 0,                                           \
-        "what mean, copy and delta take from: what attend trace -o wrote"                          \
+        "what mean, copy and delta take from: what attend trace -o wrote as .safetensors"          \
   }
 
 typedef struct edit_set {

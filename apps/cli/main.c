@@ -69,7 +69,8 @@ static void print_overview(FILE *out) {
                "built-in one. Start with: attend lesson river-bank\n");
 }
 
-/* Lines of the text are wrapped each; leading blanks are their indent. */
+/* Lines of the text are wrapped each; leading blanks are their indent. Examples, which
+ * have some, keep their columns where they fit. */
 static void print_about(const term *t, const char *text) {
   while (*text) {
     char line[1024];
@@ -77,6 +78,8 @@ static void print_about(const term *t, const char *text) {
     snprintf(line, sizeof line, "%.*s", (int)length, text);
     if (length == 0)
       putchar('\n');
+    else if (*line == ' ' && text_width(t, line) <= t->width)
+      text_print(stdout, t, line, strlen(line)), putchar('\n');
     else
       text_wrap(stdout, t, line, (int)strspn(line, " "), t->width);
     text += length + (text[length] != 0);

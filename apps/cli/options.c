@@ -232,13 +232,32 @@ int options_parse(const option_set *set, int argc, char **argv) {
   return n;
 }
 
+/* " a|b|c" behind an option's name; a line that is full ends with a bar. Returns the column. */
+static int print_value(const term *t, const char *value, int column) {
+  enum { INDENT = 8 };
+  putchar(' ');
+  column++;
+  while (*value) {
+    const size_t word = strcspn(value, "|"), bytes = word + (value[word] == '|');
+    char text[64];
+    snprintf(text, sizeof text, "%.*s", (int)bytes, value);
+    const int columns = text_width(t, text);
+    if (column + columns > t->width && column > INDENT) {
+      printf("\n%*s", INDENT, "");
+      column = INDENT;
+    }
+    text_print(stdout, t, text, strlen(text));
+    column += columns;
+    value += bytes;
+  }
+  return column;
+}
+
 void options_help(const term *t, const option *table) {
   for (const option *o = table; o && o->name; o++) {
-    char left[64];
-    int n = o->letter ? snprintf(left, sizeof left, "  -%c, --%s", o->letter, o->name)
-                      : snprintf(left, sizeof left, "      --%s", o->name);
-    if (o->kind != OPTION_FLAG) snprintf(left + n, sizeof left - (size_t)n, " %s", o->value);
-    int column = printf("%s", left);
+    int column =
+        o->letter ? printf("  -%c, --%s", o->letter, o->name) : printf("      --%s", o->name);
+    if (o->kind != OPTION_FLAG) column = print_value(t, o->value, column);
     if (column >= HELP_COLUMN) {
       putchar('\n');
       column = 0;

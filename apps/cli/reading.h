@@ -35,10 +35,15 @@ typedef struct reading_options {
        OPTION_TEXT, &(r).answer,                                                                   \
        "TEXT",      0,                                                                             \
        0,           "what its decoder reads; default: the likeliest answer, at most 16 tokens"},   \
-      EDIT_OPTIONS((r).edits), {                                                                   \
-    "answer-ids", 0, OPTION_IDS, &(r).answer_ids, "1,2,3", 0, 0,                                   \
-        "the same as token ids; the token that every answer begins with is put in front"           \
-  }
+      {"answer-ids",                                                                               \
+       0,                                                                                          \
+       OPTION_IDS,                                                                                 \
+       &(r).answer_ids,                                                                            \
+       "1,2,3",                                                                                    \
+       0,                                                                                          \
+       0,                                                                                          \
+       "the answer as token ids; the token that every answer begins with is put in front"},        \
+      EDIT_OPTIONS((r).edits)
 
 typedef struct reading {
   const subject *what;

@@ -176,6 +176,8 @@ att_status att_edits_read(att_edit *out, int64_t *n, int64_t most, att_runtime *
                                : "text");
   text += strspn(text, " \n\t");
   if (*text == '[') return read_json(out, n, most, runtime, text);
+  if (*text == '{')
+    return att_fail(ATT_BAD_ARGUMENT, "edit: JSON is a list, [{\"op\": ...}], not one object");
   int64_t count = 0;
   while (*text) {
     size_t bytes = strcspn(text, ";");

@@ -164,6 +164,15 @@ static att_status find_mean(att_edit_item *item, const att_runtime *runtime) {
   return ATT_OK;
 }
 
+static att_status refuse_heads(const char *name, att_range range, int64_t heads) {
+  if (!heads) return att_fail(ATT_BAD_ARGUMENT, "%s has no heads to choose from", name);
+  if (range.end == range.first + 1)
+    return att_fail(ATT_BAD_ARGUMENT, "%s has no head %lld: they are 0 to %lld", name,
+                    (long long)range.first, (long long)heads - 1);
+  return att_fail(ATT_BAD_ARGUMENT, "%s has no heads %lld to %lld: they are 0 to %lld", name,
+                  (long long)range.first, (long long)range.end - 1, (long long)heads - 1);
+}
+
 static att_status add_item(finding *f, const char *name, const att_site_place *place) {
   const att_config *config = &f->edits->session->model->config;
   ATT_TRY(check_place(f, name, place->site));
@@ -181,9 +190,7 @@ static att_status add_item(finding *f, const char *name, const att_site_place *p
   int64_t heads = ndim ? item->heads : config->heads;
   if (f->edit->heads.end && (!has_heads || f->edit->heads.end > heads || f->edit->heads.first < 0 ||
                              f->edit->heads.first >= f->edit->heads.end))
-    return att_fail(ATT_BAD_ARGUMENT, "%s has no heads %lld to %lld (not included), but %lld", name,
-                    (long long)f->edit->heads.first, (long long)f->edit->heads.end,
-                    (long long)(has_heads ? heads : 0));
+    return refuse_heads(name, f->edit->heads, has_heads ? heads : 0);
   ATT_TRY(find_source(item, config));
   return find_mean(item, f->edits->runtime);
 }
