@@ -73,8 +73,9 @@ ATT_API att_status att_session_step(att_session *const *sessions, const int32_t 
 /* Makes `session` hold what the first `length` positions of `source` hold, without
  * reading them again: the same bits. What it held before is forgotten. Both are of
  * one model and one cache dtype. BAD_ARGUMENT (also where captures would miss the
- * rows), CONTEXT_FULL, UNSUPPORTED (an encoder; rotary positions that
- * depend on the contexts, which differ). Cost: a copy of the cache. */
+ * rows), WRONG_STATE (the source was read under edits), CONTEXT_FULL, UNSUPPORTED (an
+ * encoder; rotary positions that depend on the contexts, which differ). Cost: a copy of
+ * the cache. */
 ATT_API att_status att_session_copy(att_session *session, const att_session *source,
                                     int64_t length);
 

@@ -31,6 +31,9 @@ static att_status check_copy(const att_session *session, const att_session *sour
   if (length < 0 || length > source->length)
     return att_fail(ATT_BAD_ARGUMENT, "length is %lld, not from 0 to the %lld positions read",
                     (long long)length, (long long)source->length);
+  if (session != source && source->observers && source->observers->edited && length > 0)
+    return att_fail(ATT_WRONG_STATE, "the %lld positions to copy were read under edits",
+                    (long long)length);
   if (length > session->context)
     return att_fail(ATT_CONTEXT_FULL, "%lld positions are more than the context of %lld",
                     (long long)length, (long long)session->context);

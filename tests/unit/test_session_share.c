@@ -1,6 +1,7 @@
 /* What sessions share, and steps of several together: the bits of one alone. */
 #include "support.h"
 
+#include "attend/edit.h"
 #include "model.h"
 
 enum { TOKENS = 60, SESSIONS = 5 };
@@ -65,6 +66,15 @@ static void test_a_copy_that_cannot_be_is_made(void **state) {
   assert_fails(att_session_copy(c, a, 2), ATT_BAD_DTYPE, "f16");
   assert_fails(att_session_copy(NULL, a, 2), ATT_BAD_ARGUMENT, "session is NULL");
   assert_int_equal(att_session_length(c), 0);
+  att_session *clean = test_session(model, 8, false);
+  att_edits *edits;
+  assert_ok(att_edits_create(&edits, a, &(att_edit){.at = "*.hook_v", .op = ATT_EDIT_ZERO}, 1));
+  assert_ok(att_session_eval(a, ids, 4));
+  assert_fails(att_session_copy(clean, a, 3), ATT_WRONG_STATE, "edits");
+  assert_int_equal(att_session_length(clean), 0);
+  att_edits_free(edits);
+  att_session_free(clean);
+  assert_ok(att_session_eval(a, ids, 4));
   assert_ok(att_session_copy(a, a, 2));
   assert_int_equal(att_session_length(a), 2);
   att_session_free(a);
