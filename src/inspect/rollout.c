@@ -17,8 +17,9 @@ static att_status check(const att_view *out, const att_runtime *runtime, const a
   ATT_TRY(att_view_check(out, "out", 2));
   for (int64_t l = 0; l <= layers; l++) {
     const att_view *v = l < layers ? &patterns[l] : out;
-    if (v->ndim != (l < layers ? 3 : 2) || v->shape[v->ndim - 1] != out->shape[0] ||
-        v->shape[v->ndim - 2] != out->shape[0] || (v->ndim == 3 && v->shape[0] < 1))
+    ATT_TRY(att_view_check(v, l < layers ? "a pattern" : "out", l < layers ? 3 : 2));
+    if (v->shape[v->ndim - 1] != out->shape[0] || v->shape[v->ndim - 2] != out->shape[0] ||
+        (v->ndim == 3 && v->shape[0] < 1))
       return att_fail(ATT_BAD_SHAPE, "pattern %lld is not [heads, %lld, %lld]", (long long)l,
                       (long long)out->shape[0], (long long)out->shape[0]);
     if (v->dtype != ATT_F32)

@@ -125,6 +125,11 @@ static void test_rollout_multiplies_layers(void **state) {
   assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, 0, 1.5));
   assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 0, 0, 0.5));
   assert_status(ATT_BAD_ARGUMENT, att_rollout(result, NULL, layers, 2, 0, 0.5));
+  float *data = layers[1].data;
+  layers[1].data = NULL;
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, 0, 0.5));
+  assert_message_has("pattern");
+  layers[1].data = data;
   layers[1] = att_view_select(layers[1], 0, 0);
   assert_status(ATT_BAD_SHAPE, att_rollout(result, &runtime, layers, 2, 0, 0.5));
   assert_no_leak(&memory);
