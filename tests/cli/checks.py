@@ -556,10 +556,10 @@ def check_identities_of_every_decoder(program):
     with tempfile.TemporaryDirectory() as scratch:
         for config in sorted(glob.glob(os.path.join(folder, "tiny_random", "*", "config.json"))):
             model = ["-m", os.path.dirname(config), "--ids", "3,4,5,6,7", "--quiet"]
-            shares = run(program, "dla", "--json", *model)
-            if shares.returncode == 2:
+            info = read_json(program, "info", *model[:2])
+            if info["encoder_layers"] or not info["cache_bytes"]:
                 continue  # an encoder
-            shares = json.loads(shares.stdout)
+            shares = read_json(program, "dla", *model)
             if "gemma2" not in config and far(shares["sum"], shares["logits"], 1e-4):
                 return f"{config}: parts sum to {shares['sum']}, not {shares['logits']}"
             answer = read_json(program, "run", *model, "-t", "0", "-n", "1", "--logprobs", "1")
