@@ -55,9 +55,12 @@ typedef struct att_edits att_edits;
 /* Sites can be edited that vectors pass on their way, and attn_scores and pattern of each
  * attention; not hook_result, raw and scaled scores or logits, which nothing reads.
  * Sources are borrowed until the edits are freed. What the session has read from the first edited
- * position on is forgotten: read it again (and encode again what an edited encoder read). Positions
- * that a source does not have are left alone. One list at a time (WRONG_STATE). NOT_FOUND (with
- * nearest names), BAD_ARGUMENT, BAD_SHAPE, UNSUPPORTED, OUT_OF_MEMORY. */
+ * position on is forgotten: read it again (and encode again what an edited encoder read). A source
+ * that kept some positions is read at these, a file by its metadata "first_position"; where
+ * `positions` are given it must have them all, else those it lacks are left alone. Rows of scores
+ * and weights with other keys than the source's end att_session_eval with BAD_SHAPE. One list at a
+ * time (WRONG_STATE). NOT_FOUND (with nearest names), BAD_ARGUMENT, BAD_SHAPE, CORRUPT,
+ * UNSUPPORTED, OUT_OF_MEMORY. */
 ATT_API att_status att_edits_create(att_edits **out, att_session *session, const att_edit *list,
                                     int64_t n);
 

@@ -160,6 +160,12 @@ static att_view view_of(const att_capture *capture, const att_captured *t) {
   return att_view_of(t->store, ATT_F32, 1 + t->ndim, shape);
 }
 
+int64_t att_capture_first(const att_capture *capture, const char *name) {
+  for (int64_t i = 0; i < capture->n; i++)
+    if (!strcmp(capture->tensors[i].name, name)) return capture->tensors[i].first;
+  return 0;
+}
+
 att_status att_capture_get(att_view *out, const att_capture *capture, const char *name) {
   if (!out || !capture || !name)
     return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", !out ? "out" : !capture ? "capture" : "name");

@@ -48,6 +48,9 @@ typedef struct att_chosen {
 att_status att_capture_choose(att_chosen *out, const att_session *session, const char *select,
                               const att_capture_options *options);
 
+/* The position that row 0 of a captured tensor, by its first name, is of. */
+int64_t att_capture_first(const att_capture *capture, const char *name);
+
 /* The tap that fills the stores; its payload is the capture. */
 att_tap att_capture_tap(att_capture *capture);
 

@@ -95,13 +95,6 @@ static bool choose(const char *name, const att_site_place *place, void *context)
   return true;
 }
 
-static att_status check_range(att_range range, const char *what, int64_t count) {
-  if (!range.first && !range.end) return ATT_OK;
-  if (range.first >= 0 && range.first < range.end && range.end <= count) return ATT_OK;
-  return att_fail(ATT_BAD_ARGUMENT, "%s %lld to %lld (not included) are not among %lld", what,
-                  (long long)range.first, (long long)range.end, (long long)count);
-}
-
 static att_status check_options(const att_session *session, const att_capture_options *options) {
   const att_config *config = &session->model->config;
   int64_t layers =
@@ -112,9 +105,9 @@ static att_status check_options(const att_session *session, const att_capture_op
     return att_fail(ATT_BAD_ARGUMENT, "max_positions is %lld, not from 0 to the context of %lld",
                     (long long)options->max_positions, (long long)session->context);
   if (options->budget_bytes < 0) return att_fail(ATT_BAD_ARGUMENT, "budget_bytes is negative");
-  ATT_TRY(check_range(options->layers, "layers", layers));
-  ATT_TRY(check_range(options->heads, "heads", config->heads));
-  return check_range(options->positions, "positions", INT64_MAX);
+  ATT_TRY(att_range_check(options->layers, "layers", layers));
+  ATT_TRY(att_range_check(options->heads, "heads", config->heads));
+  return att_range_check(options->positions, "positions", INT64_MAX);
 }
 
 att_status att_capture_choose(att_chosen *out, const att_session *session, const char *select,

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "inspect/edits.h"
+#include "inspect/selection.h"
 #include "kernels/function64.h"
 #include "kv/cache.h"
 
@@ -104,6 +105,23 @@ static bool change_row(const att_edit *edit, float *x, const float *scores, att_
   return true;
 }
 
+static bool has_row(const att_edit_item *item, int64_t position) {
+  return position >= item->first && position - item->first < item->source.shape[1];
+}
+
+/* A source gives the row at `position` each key that it may see; else half of the row would
+ * be of another text. */
+static att_status check_keys(const att_edits *edits, const att_edit_item *item, int64_t position) {
+  if (!item->source.data || item->edit.change || !has_row(item, position)) return ATT_OK;
+  bool causal = edits->session->cache && att_pair_family_of(&item->place) == ATT_PAIR_SELF;
+  int64_t have = item->source.shape[2], end = item->edit.keys.end;
+  int64_t need = causal ? position + 1 : edits->pairs.columns;
+  if (end && end < need) need = end;
+  if (have == need || (have > need && (causal || end))) return ATT_OK;
+  return att_fail(ATT_BAD_SHAPE, "the source of %s has %lld keys, not the %lld of position %lld",
+                  item->name, (long long)have, (long long)need, (long long)position);
+}
+
 /* Applies an item to a row; true if a number became another. `scores` tell what is hidden. */
 static bool edit_row(const att_edit_item *item, float *x, const float *scores, int64_t keys,
                      int64_t h, int64_t position) {
@@ -114,9 +132,9 @@ static bool edit_row(const att_edit_item *item, float *x, const float *scores, i
   bool changed = false;
   if (item->edit.change) return change_row(&item->edit, x, scores, range, item->name, h, position);
   if (v->data) {
-    if (position >= v->shape[1]) return false;
-    if (range.end > v->shape[2]) range.end = v->shape[2];
-    source = (const float *)v->data + h * v->stride[0] + position * v->stride[1];
+    if (!has_row(item, position)) return false;
+    if (range.end > v->shape[2]) range.end = v->shape[2]; /* the rest is hidden */
+    source = (const float *)v->data + h * v->stride[0] + (position - item->first) * v->stride[1];
   }
   for (int64_t j = range.first; j < range.end; j++) {
     float before = x[j];
@@ -127,22 +145,21 @@ static bool edit_row(const att_edit_item *item, float *x, const float *scores, i
   return changed;
 }
 
-static bool holds(att_range range, int64_t i) {
-  return !range.end || (i >= range.first && i < range.end);
-}
-
-static void edit_pairs(att_edits *edits, const att_edit_item *item, const float *sinks) {
+static att_status edit_pairs(att_edits *edits, const att_edit_item *item, const float *sinks) {
   att_edit_pairs *p = &edits->pairs;
   int64_t begin = att_edit_position(edits);
   bool scores = is_scores(item->place.site);
   for (int64_t h = 0; h < p->heads; h++)
     for (int64_t r = 0; r < p->rows; r++) {
-      if (!holds(item->edit.heads, h) || !holds(item->edit.positions, begin + r)) continue;
+      if (!att_range_has(item->edit.heads, h)) continue;
+      if (!att_range_has(item->edit.positions, begin + r)) continue;
+      ATT_TRY(check_keys(edits, item, begin + r));
       float *s = row_of(p, p->scores, h, r), *w = row_of(p, p->weights, h, r);
       if (!edit_row(item, scores ? s : w, s, p->columns, h, begin + r)) continue;
       if (scores) soften(w, s, p->columns, sinks ? sinks + h : NULL);
       p->changed[h * p->rows + r] = p->live = true;
     }
+  return ATT_OK;
 }
 
 /* ---- mixing ---- */
@@ -183,12 +200,13 @@ static bool concerns(const att_edit_item *item, att_pair_family family, int64_t 
 }
 
 /* Scores before weights: an edit of the first makes the second anew. */
-static void edit_all(att_edits *edits, att_pair_family family, int64_t layer, bool scores,
-                     const float *sinks) {
+static att_status edit_all(att_edits *edits, att_pair_family family, int64_t layer, bool scores,
+                           const float *sinks) {
   for (int64_t i = 0; i < edits->n; i++)
     if (concerns(&edits->items[i], family, layer) &&
         is_scores(edits->items[i].place.site) == scores)
-      edit_pairs(edits, &edits->items[i], sinks);
+      ATT_TRY(edit_pairs(edits, &edits->items[i], sinks));
+  return ATT_OK;
 }
 
 att_status att_edit_pairs_run(att_edits *edits, att_site pattern, int64_t layer,
@@ -213,8 +231,8 @@ att_status att_edit_pairs_run(att_edits *edits, att_site pattern, int64_t layer,
   ATT_TRY(att_pair_fill(&scores, ATT_PAIR_MASKED, p->plans[family][ATT_PAIR_MASKED], args));
   ATT_TRY(att_pair_fill(&weights, ATT_PAIR_WEIGHTS, p->plans[family][ATT_PAIR_WEIGHTS], args));
   const float *sinks = args->sinks.data;
-  edit_all(edits, family, layer, true, sinks);
-  edit_all(edits, family, layer, false, sinks);
+  ATT_TRY(edit_all(edits, family, layer, true, sinks));
+  ATT_TRY(edit_all(edits, family, layer, false, sinks));
   if (p->live) mix(p, args);
   return ATT_OK;
 }

@@ -123,11 +123,12 @@ static att_status read_json(att_edit *out, int64_t *n, int64_t most, att_runtime
   att_json *json;
   ATT_TRY(att_json_parse(&json, runtime, text, strlen(text), "edits"));
   att_status status = ATT_OK;
-  *n = 0;
+  int64_t count = 0;
   for (const att_json_node *m = att_json_root(json)->child; m && status == ATT_OK; m = m->next)
-    status = *n == most ? att_fail(ATT_BAD_ARGUMENT, "more than %lld edits", (long long)most)
-                        : read_object(&out[(*n)++], m);
+    status = count == most ? att_fail(ATT_BAD_ARGUMENT, "more than %lld edits", (long long)most)
+                           : read_object(&out[count++], m);
   att_json_free(json);
+  if (status == ATT_OK) *n = count;
   return status;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/match.h"
+#include "inspect/capture.h"
 #include "inspect/selection.h"
 
 bool att_edit_is_pairs(att_site site) {
@@ -45,8 +46,9 @@ void att_edit_apply(const att_edit_item *item, float *x, int64_t n, int64_t stri
     x[i * stride] = edited(&item->edit, x[i * stride], source ? source[i * source_stride] : 0);
 }
 
-static bool holds(att_range range, int64_t i) {
-  return !range.end || (i >= range.first && i < range.end);
+/* One row for all positions. */
+static bool is_vector(const att_edit_item *item) {
+  return item->edit.rows.data && item->source.shape[0] == 1 && !att_edit_is_pairs(item->place.site);
 }
 
 /* The source's numbers for head h of a position; NULL with *skip where it has none. */
@@ -54,8 +56,8 @@ static const float *source_at(const att_edit_item *item, int64_t position, int64
   *skip = false;
   if (item->mean) return item->mean + h * item->tail;
   if (!item->source.data) return NULL;
-  int64_t row = item->source.shape[0] == 1 && item->edit.rows.data ? 0 : position;
-  *skip = row >= item->source.shape[0];
+  int64_t row = is_vector(item) ? 0 : position - item->first;
+  *skip = row < 0 || row >= item->source.shape[0];
   if (*skip) return NULL;
   return (const float *)item->source.data + row * item->source.stride[0] +
          (item->heads ? h * item->source.stride[1] : 0);
@@ -64,9 +66,9 @@ static const float *source_at(const att_edit_item *item, int64_t position, int64
 static void edit_rows(const att_edits *edits, const att_edit_item *item, const att_view *value) {
   int64_t begin = att_edit_position(edits), heads = item->heads ? item->heads : 1;
   for (int64_t r = 0; r < value->shape[0]; r++) {
-    if (!holds(item->edit.positions, begin + r)) continue;
+    if (!att_range_has(item->edit.positions, begin + r)) continue;
     for (int64_t h = 0; h < heads; h++) {
-      if (item->heads && !holds(item->edit.heads, h)) continue;
+      if (item->heads && !att_range_has(item->edit.heads, h)) continue;
       bool skip;
       float *x = (float *)value->data + (r * heads + h) * item->tail;
       const float *source = source_at(item, begin + r, h, &skip);
@@ -123,12 +125,42 @@ static att_status check_place(const finding *f, const char *name, att_site site)
   return ATT_OK;
 }
 
+/* Where a trace of some positions begins, as it says itself. */
+static att_status read_first(int64_t *out, const att_archive *file) {
+  enum { DIGITS = 18 };
+  const char *text = att_archive_metadata(file, "first_position");
+  int64_t first = 0;
+  size_t digits = text ? strspn(text, "0123456789") : 0;
+  if (text && (!digits || digits > DIGITS || text[digits]))
+    return att_fail(ATT_CORRUPT, "the source's first_position is not a number");
+  for (size_t i = 0; i < digits; i++) first = 10 * first + (text[i] - '0');
+  *out = first;
+  return ATT_OK;
+}
+
+/* Positions that are asked for by number must be there. */
+static att_status check_positions(const att_edit_item *item) {
+  att_range asked = item->edit.positions;
+  int64_t rows = item->source.shape[att_edit_is_pairs(item->place.site) ? 1 : 0];
+  if (!asked.end || item->edit.op == ATT_EDIT_MEAN || is_vector(item)) return ATT_OK;
+  if (asked.first >= item->first && asked.end - item->first <= rows) return ATT_OK;
+  return att_fail(ATT_BAD_ARGUMENT,
+                  "the source of %s has positions %lld to %lld (not included), not %lld to %lld",
+                  item->name, (long long)item->first, (long long)(item->first + rows),
+                  (long long)asked.first, (long long)asked.end);
+}
+
 static att_status find_source(att_edit_item *item, const att_config *config) {
   const att_edit *edit = &item->edit;
   if (edit->change || !att_edit_needs_source(edit->op)) return ATT_OK;
   att_view v = edit->rows;
-  if (edit->run) ATT_TRY(att_capture_get(&v, edit->run, item->name));
-  if (!edit->run && edit->file) ATT_TRY(att_archive_get(&v, edit->file, item->name));
+  if (edit->run) {
+    ATT_TRY(att_capture_get(&v, edit->run, item->name));
+    item->first = att_capture_first(edit->run, item->name);
+  } else if (edit->file) {
+    ATT_TRY(att_archive_get(&v, edit->file, item->name));
+    ATT_TRY(read_first(&item->first, edit->file));
+  }
   if (!v.data)
     return att_fail(ATT_BAD_ARGUMENT, "%s at %s has no source", att_edit_op_name(edit->op),
                     item->name);
@@ -142,7 +174,7 @@ static att_status find_source(att_edit_item *item, const att_config *config) {
   if (!good)
     return att_fail(ATT_BAD_SHAPE, "the source of %s is not f32 of that site's sizes", item->name);
   item->source = v;
-  return ATT_OK;
+  return check_positions(item);
 }
 
 /* The mean of a source's rows, summed in double. */
@@ -188,8 +220,7 @@ static att_status add_item(finding *f, const char *name, const att_site_place *p
   if (ndim == 2 && (letter == 'H' || letter == 'G')) item->heads = row[0];
   bool has_heads = item->heads || !ndim;
   int64_t heads = ndim ? item->heads : config->heads;
-  if (f->edit->heads.end && (!has_heads || f->edit->heads.end > heads || f->edit->heads.first < 0 ||
-                             f->edit->heads.first >= f->edit->heads.end))
+  if (f->edit->heads.end && (!has_heads || f->edit->heads.end > heads))
     return refuse_heads(name, f->edit->heads, has_heads ? heads : 0);
   ATT_TRY(find_source(item, config));
   return find_mean(item, f->edits->runtime);
@@ -215,6 +246,9 @@ static att_status find_items(int64_t *found, att_edits *edits, const att_edit *l
     if (!list[i].change && !att_edit_op_name(list[i].op))
       return att_fail(ATT_BAD_ARGUMENT, "edit %lld: no operation %d", (long long)i,
                       (int)list[i].op);
+    ATT_TRY(att_range_check(list[i].heads, "heads", config->heads));
+    ATT_TRY(att_range_check(list[i].positions, "positions", INT64_MAX));
+    ATT_TRY(att_range_check(list[i].keys, "keys", INT64_MAX));
     ATT_TRY(att_selection_check(config, list[i].at));
     finding f = {.edits = edits, .edit = &list[i], .store = store};
     att_site_each(config, visit, &f);

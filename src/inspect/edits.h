@@ -12,6 +12,7 @@ typedef struct att_edit_item {
   att_site_place place;
   int64_t heads, tail; /* of a row: heads × tail numbers; heads 0: none, tail numbers */
   att_view source;     /* [N, …], pairs [H,N,S]; absent: none */
+  int64_t first;       /* the position of the source's first row */
   float *mean;         /* [heads × tail] or NULL */
   int64_t mean_floats;
 } att_edit_item;

@@ -44,3 +44,14 @@ att_status att_selection_check(const att_config *config, const char *select) {
   }
   return any ? ATT_OK : att_fail(ATT_BAD_ARGUMENT, "select names no site");
 }
+
+att_status att_range_check(att_range range, const char *what, int64_t count) {
+  if (!range.first && !range.end) return ATT_OK;
+  if (range.first >= 0 && range.first < range.end && range.end <= count) return ATT_OK;
+  return att_fail(ATT_BAD_ARGUMENT, "%s %lld to %lld (not included) are not among %lld", what,
+                  (long long)range.first, (long long)range.end, (long long)count);
+}
+
+bool att_range_has(att_range range, int64_t i) {
+  return !range.end || (i >= range.first && i < range.end);
+}

@@ -241,6 +241,126 @@ static void test_a_callers_function_is_an_edit(void **state) {
   close_scene(&s);
 }
 
+/* ---- sources of a part ---- */
+
+enum { PART_FIRST = 4, PART_END = 9 };
+
+/* A capture of some positions of another text of the model. */
+static att_capture *open_part(att_session **session, const scene *s) {
+  att_capture_options options;
+  att_capture_options_init(&options);
+  options.positions = (att_range){PART_FIRST, PART_END};
+  int32_t ids[TOKENS];
+  test_ids(ids, TOKENS, s->info->vocab, 13);
+  *session = test_session(s->model, 8, false);
+  att_capture *part;
+  assert_ok(att_capture_create_part(&part, *session, "*.hook_z,*.hook_pattern", &options));
+  assert_ok(att_session_eval(*session, ids, TOKENS));
+  return part;
+}
+
+/* The file that a trace of these positions is. */
+static att_archive *write_part(const scene *s, const att_capture *part, const char *first) {
+  const char *names[8];
+  att_view views[8];
+  int64_t n = att_capture_count(part);
+  assert_true(n <= 8);
+  for (int64_t i = 0; i < n; i++) {
+    names[i] = att_capture_name(part, i);
+    assert_ok(att_capture_get(&views[i], part, names[i]));
+  }
+  char folder[64], path[96];
+  test_make_folder(folder);
+  snprintf(path, sizeof path, "%s/part.safetensors", folder);
+  const char *const metadata[] = {"first_position", first};
+  assert_ok(att_safetensors_write(s->runtime, path, n, names, views, 1, metadata));
+  att_archive *file;
+  assert_ok(att_archive_open(&file, s->runtime, path));
+  test_remove_folder(folder);
+  return file;
+}
+
+/* Rows PART_FIRST to PART_END of both sites become the part's, the others stay. */
+static void check_part(scene *s, att_edit one, const att_capture *part) {
+  att_view z, pattern;
+  assert_ok(att_capture_get(&z, part, "blocks.0.attn.hook_z"));
+  assert_ok(att_capture_get(&pattern, part, "blocks.0.attn.hook_pattern"));
+  int64_t row = s->info->heads * s->info->head_dim;
+  read_all(s);
+  float *clean = malloc((size_t)(TOKENS * row) * sizeof *clean);
+  memcpy(clean, get(s, 0, "attn.hook_z").data, (size_t)(TOKENS * row) * sizeof *clean);
+  for (int range = 0; range < 2; range++) {
+    one.positions = range ? (att_range){PART_FIRST + 1, PART_END} : (att_range){0, 0};
+    int64_t first = PART_FIRST + range;
+    snprintf(one.at, sizeof one.at, "blocks.0.attn.hook_z");
+    att_edits *edits = edit(s, one);
+    read_all(s);
+    for (int64_t i = 0; i < TOKENS; i++) {
+      const float *want = clean + i * row;
+      if (i >= first && i < PART_END) want = (const float *)z.data + (i - PART_FIRST) * row;
+      assert_same_bits((const float *)get(s, 0, "attn.hook_z").data + i * row, want, row);
+    }
+    att_edits_free(edits);
+    snprintf(one.at, sizeof one.at, "blocks.0.attn.hook_pattern");
+    edits = edit(s, one);
+    read_all(s);
+    for (int64_t i = first; i < PART_END; i++)
+      for (int64_t j = 0; j <= i; j++)
+        assert_true(pair_at(get(s, 0, "attn.hook_pattern"), 2, i, j) ==
+                    pair_at(pattern, 2, i - PART_FIRST, j));
+    att_edits_free(edits);
+  }
+  free(clean);
+}
+
+static void test_a_part_of_a_run_is_read_at_other_positions(void **state) {
+  (void)state;
+  scene s;
+  att_session *other;
+  open_scene(&s, TEST_LLAMA);
+  att_capture *part = open_part(&other, &s);
+  att_archive *file = write_part(&s, part, "4"), *wrong = write_part(&s, part, "4x");
+  check_part(&s, (att_edit){.op = ATT_EDIT_COPY, .run = part}, part);
+  check_part(&s, (att_edit){.op = ATT_EDIT_COPY, .file = file}, part);
+  static const att_range absent[] = {{0, 1}, {3, 6}, {8, 10}, {12, 13}};
+  for (int i = 0; i < 8; i++) {
+    att_edits *edits;
+    att_edit one = {.op = ATT_EDIT_COPY, .file = file, .positions = absent[i / 2]};
+    snprintf(one.at, sizeof one.at, "blocks.0.attn.%s", i % 2 ? "hook_z" : "hook_pattern");
+    assert_status(ATT_BAD_ARGUMENT, att_edits_create(&edits, s.session, &one, 1));
+    assert_message_has("4 to 9");
+    one = (att_edit){.at = "*.hook_z", .op = ATT_EDIT_COPY, .file = wrong};
+    assert_status(ATT_CORRUPT, att_edits_create(&edits, s.session, &one, 1));
+  }
+  att_archive_close(file);
+  att_archive_close(wrong);
+  att_capture_free(part);
+  att_session_free(other);
+  close_scene(&s);
+}
+
+/* Weights over three keys for a row that sees more would not sum to 1. */
+static void test_half_a_row_is_copied(void **state) {
+  (void)state;
+  enum { ROWS = 6, KEYS = 3, HEADS = 6 };
+  scene s;
+  static float weights[HEADS * ROWS * KEYS];
+  open_scene(&s, TEST_LLAMA);
+  att_edit one = {.at = "blocks.0.attn.hook_pattern", .op = ATT_EDIT_COPY};
+  one.rows = att_view_of(weights, ATT_F32, 3, (int64_t[]){HEADS, ROWS, KEYS});
+  att_edits *edits = edit(&s, one);
+  assert_ok(att_session_eval(s.session, s.ids, KEYS)); /* as many keys as there are */
+  assert_status(ATT_BAD_SHAPE, att_session_eval(s.session, s.ids + KEYS, 1));
+  assert_message_has("3 keys");
+  att_edits_free(edits);
+  one.keys = (att_range){0, KEYS};
+  edits = edit(&s, one);
+  read_all(&s);
+  att_edits_free(edits);
+  assert_same_bits(read_all(&s), s.clean, TOKENS * s.info->vocab);
+  close_scene(&s);
+}
+
 /* ---- sessions ---- */
 
 static void test_steps_are_the_whole_under_edits(void **state) {
@@ -332,6 +452,7 @@ static void test_words_and_json_say_the_same(void **state) {
                                     "[{\"op\":\"zero\",\"at\":true}]"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (att_edits_read(words, &n, 3, runtime, bad[i]) == ATT_OK) fail_msg("read: %s", bad[i]);
+  assert_int_equal(n, 3); /* a failure writes no number */
   assert_status(ATT_BAD_ARGUMENT, att_edits_read(NULL, &n, 3, runtime, ""));
   assert_string_equal(att_edit_op_name(ATT_EDIT_DELTA), "delta");
   assert_null(att_edit_op_name(ATT_EDIT_COUNT));
@@ -359,7 +480,15 @@ static void test_bad_edits_are_named(void **state) {
              {{.at = "blocks.0.attn.hook_z", .op = ATT_EDIT_HIDE}, ATT_BAD_ARGUMENT},
              {{.at = "blocks.0.attn.hook_z", .op = ATT_EDIT_COPY}, ATT_BAD_ARGUMENT},
              {{.at = "blocks.0.attn.hook_pattern", .op = ATT_EDIT_MEAN}, ATT_BAD_ARGUMENT},
-             {{.at = "blocks.0.attn.hook_z", .op = 99}, ATT_BAD_ARGUMENT}};
+             {{.at = "blocks.0.attn.hook_z", .op = 99}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_pattern", .keys = {-3, 1}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_pattern", .keys = {7, 2}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_pattern", .keys = {3, 0}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_z", .positions = {0, -1}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_z", .positions = {7, 2}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_z", .positions = {4, 4}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_z", .heads = {-1, 0}}, ATT_BAD_ARGUMENT},
+             {{.at = "blocks.0.attn.hook_z", .heads = {2, 1}}, ATT_BAD_ARGUMENT}};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     assert_status(bad[i].status, att_edits_create(&edits, s.session, &bad[i].edit, 1));
   att_edit wrong = {.at = "blocks.0.hook_resid_mid", .op = ATT_EDIT_COPY};
@@ -382,6 +511,8 @@ int main(void) {
       cmocka_unit_test(test_an_edge_is_knocked_out_before_or_after_softmax),
       cmocka_unit_test(test_rows_become_what_is_said),
       cmocka_unit_test(test_a_callers_function_is_an_edit),
+      cmocka_unit_test(test_a_part_of_a_run_is_read_at_other_positions),
+      cmocka_unit_test(test_half_a_row_is_copied),
       cmocka_unit_test(test_steps_are_the_whole_under_edits),
       cmocka_unit_test(test_what_was_read_before_is_forgotten_where_it_differs),
       cmocka_unit_test(test_words_and_json_say_the_same),
