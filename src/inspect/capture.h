@@ -33,7 +33,7 @@ struct att_capture {
   int64_t n;
   att_captured *tensors; /* [n], in the order of att_site_each */
   att_sdpa_plan *plans[ATT_PAIR_FAMILIES][ATT_PAIR_COUNT];
-  float *pass; /* pairs of one pass, where only parts of them are kept */
+  float *pass; /* pairs of one pass, where only parts of them are kept; its lse for sinks */
   int64_t pass_floats;
 };
 

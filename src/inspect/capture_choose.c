@@ -69,13 +69,15 @@ static void shape(choosing *c, att_captured *t) {
   multiply(c, &t->floats, t->rows);
 }
 
-/* Pairs of which only parts are kept are made in memory of their own first. */
+/* Pairs of which only parts are kept are made in memory of their own first, and sinks' shares
+ * of a pass's lse. */
 static void count_pass(choosing *c, const att_captured *t) {
-  if (!t->parts || !t->columns) return;
+  bool sink = t->place.site == ATT_SITE_SINK;
+  if (!sink && (!t->parts || !t->columns)) return;
   att_pair_family family = att_pair_family_of(&t->place);
   int64_t floats = att_pair_pass_rows(c->session, family);
   multiply(c, &floats, c->session->model->config.heads);
-  multiply(c, &floats, t->columns);
+  if (!sink) multiply(c, &floats, t->columns);
   if (floats > c->out->pass_floats) c->out->pass_floats = floats;
 }
 

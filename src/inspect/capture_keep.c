@@ -101,7 +101,8 @@ static att_status keep_sinks(const att_capture *capture, int64_t layer, const at
   overlap o = overlap_of(capture, t, rows);
   if (!o.count) return ATT_OK;
   const float *sinks = args->sinks.data;
-  float *all = capture->session->act.branch; /* free until attention's output comes */
+  const att_observer *editor = capture->session->observers;
+  float *all = capture->pass;
   att_sdpa_args asking = *args;
   asking.lse = att_view_transpose(att_view_of(all, ATT_F32, 3, (int64_t[]){1, rows, heads}), 1, 2);
   ATT_TRY(att_sdpa(capture->session->plan, &asking));
@@ -110,6 +111,13 @@ static att_status keep_sinks(const att_capture *capture, int64_t layer, const at
     for (int64_t h = 0; h < t->heads; h++)
       share[r * t->row + h] = sinks[t->head + h] - all[(o.from + r) * heads + t->head + h];
   capture->runtime->kernels->map_exp(share, share, o.count * t->row);
+  for (int64_t r = 0; editor->edited && r < o.count; r++)
+    for (int64_t h = 0; h < t->heads; h++) {
+      int64_t one;
+      const float *edited =
+          editor->edited(editor->tap.payload, &one, ATT_SITE_SINK, layer, t->head + h, o.from + r);
+      if (edited) share[r * t->row + h] = *edited;
+    }
   return ATT_OK;
 }
 

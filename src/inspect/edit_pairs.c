@@ -56,6 +56,8 @@ att_status att_edit_pairs_create(att_edits *edits) {
       att_alloc((void **)&p->weights, edits->runtime, p->floats, sizeof(float), "edited weights"));
   ATT_TRY(att_alloc((void **)&p->changed, edits->runtime, heads * p->most_rows, sizeof(bool),
                     "edited rows"));
+  ATT_TRY(att_alloc((void **)&p->shares, edits->runtime, heads * p->most_rows, sizeof(float),
+                    "edited sinks"));
   ATT_TRY(
       att_alloc((void **)&p->value, edits->runtime, config->head_dim, sizeof(float), "a value"));
   ATT_TRY(att_alloc((void **)&p->z, edits->runtime, z_floats, sizeof(float), "edited outputs"));
@@ -72,6 +74,7 @@ void att_edit_pairs_release(att_edits *edits) {
   att_release(runtime, p->scores, p->floats, sizeof(float));
   att_release(runtime, p->weights, p->floats, sizeof(float));
   att_release(runtime, p->changed, rows, sizeof(bool));
+  att_release(runtime, p->shares, rows, sizeof(float));
   att_release(runtime, p->value, p->head_dim, sizeof(float));
   att_release(runtime, p->z, rows * p->head_dim, sizeof(float));
 }
@@ -82,16 +85,18 @@ static float *row_of(const att_edit_pairs *p, float *of, int64_t h, int64_t r) {
   return of + (h * p->rows + r) * p->columns;
 }
 
-/* Softmax of a row of scores as it is defined; a sink is one more of them. */
-static void soften(float *weights, const float *scores, int64_t n, const float *sink) {
+/* Softmax of a row of scores as it is defined; a sink is one more of them, and its share is
+ * returned. */
+static float soften(float *weights, const float *scores, int64_t n, const float *sink) {
   double most = sink ? (double)*sink : -INFINITY;
   for (int64_t j = 0; j < n; j++)
     if ((double)scores[j] > most) most = (double)scores[j];
-  double sum = sink ? att_exp64((double)*sink - most) : 0;
+  double own = sink ? att_exp64((double)*sink - most) : 0, sum = own;
   for (int64_t j = 0; j < n; j++)
     if (scores[j] != -INFINITY) sum += att_exp64((double)scores[j] - most);
   for (int64_t j = 0; j < n; j++)
     weights[j] = scores[j] == -INFINITY ? 0 : (float)(att_exp64((double)scores[j] - most) / sum);
+  return sink ? (float)(own / sum) : 0;
 }
 
 /* The caller's function on each run of keys that are not hidden. */
@@ -156,7 +161,7 @@ static att_status edit_pairs(att_edits *edits, const att_edit_item *item, const 
       ATT_TRY(check_keys(edits, item, begin + r));
       float *s = row_of(p, p->scores, h, r), *w = row_of(p, p->weights, h, r);
       if (!edit_row(item, scores ? s : w, s, p->columns, h, begin + r)) continue;
-      if (scores) soften(w, s, p->columns, sinks ? sinks + h : NULL);
+      if (scores) p->shares[h * p->rows + r] = soften(w, s, p->columns, sinks ? sinks + h : NULL);
       p->changed[h * p->rows + r] = p->live = true;
     }
   return ATT_OK;
@@ -228,6 +233,7 @@ att_status att_edit_pairs_run(att_edits *edits, att_site pattern, int64_t layer,
   att_pair_clear(p->scores, floats, ATT_PAIR_MASKED);
   att_pair_clear(p->weights, floats, ATT_PAIR_WEIGHTS);
   memset(p->changed, 0, (size_t)(p->heads * p->rows) * sizeof *p->changed);
+  for (int64_t i = 0; i < p->heads * p->rows; i++) p->shares[i] = -1;
   ATT_TRY(att_pair_fill(&scores, ATT_PAIR_MASKED, p->plans[family][ATT_PAIR_MASKED], args));
   ATT_TRY(att_pair_fill(&weights, ATT_PAIR_WEIGHTS, p->plans[family][ATT_PAIR_WEIGHTS], args));
   const float *sinks = args->sinks.data;
@@ -256,6 +262,11 @@ const float *att_edit_pairs_row(void *payload, int64_t *keys, att_site site, int
   bool cross = att_pair_is_cross(site);
   if (!p->live || p->layer != layer || cross != (p->pattern == ATT_SITE_CROSS_PATTERN)) return NULL;
   if (!p->changed[head * p->rows + row]) return NULL;
+  if (site == ATT_SITE_SINK) {
+    const float *share = &p->shares[head * p->rows + row];
+    *keys = 1;
+    return *share < 0 ? NULL : share;
+  }
   *keys = p->columns;
   return row_of(p, is_scores(site) ? p->scores : p->weights, head, row);
 }

@@ -23,6 +23,7 @@ typedef struct att_edit_pairs {
   int64_t floats;          /* of each of the two */
   int64_t rows, columns;   /* of the pass that runs */
   bool *changed;           /* [H × most rows]: that row is not what attention makes */
+  float *shares;           /* [H × most rows]: of sinks where scores were edited, else -1 */
   float *z, *value;        /* [most rows,H,D], of changed rows; [D] */
   int64_t most_rows, heads, kv_heads, head_dim;
   att_site pattern; /* whose they are */
@@ -61,7 +62,7 @@ att_status att_edit_pairs_run(att_edits *edits, att_site pattern, int64_t layer,
                               const att_sdpa_args *args);
 
 /* A row of the running pass's scores or weights, and its keys, where it was changed; else
- * NULL. */
+ * NULL. Of a sink its share, one number. */
 const float *att_edit_pairs_row(void *payload, int64_t *keys, att_site site, int64_t layer,
                                 int64_t head, int64_t row);
 

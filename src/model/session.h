@@ -18,8 +18,8 @@ typedef struct att_observer {
   /* The session is being freed; forget it. */
   void (*closed)(void *payload);
   /* Of one that changes what it sees, and so stands before those that only look: a row of
-   * scores or weights of the running pass as it is now, with its number of keys; NULL if
-   * it is attention's own. Else NULL. */
+   * scores or weights (or a sink's share) of the running pass as it is now, with its number
+   * of keys; NULL if it is attention's own. Else NULL. */
   const float *(*edited)(void *payload, int64_t *keys, att_site site, int64_t layer, int64_t head,
                          int64_t row);
   struct att_observer *next;

@@ -470,6 +470,75 @@ static void test_bad_calls_are_named(void **state) {
   close_scene(&s);
 }
 
+/* A model with a sink in each head, and more heads than numbers in its stream. */
+static att_model *open_many_heads(att_runtime *runtime) {
+  enum { C = 4, H = 8, G = 2, D = 4, E = 2, F = 4, V = 20 };
+  static const char config[] =
+      "{\"model_type\": \"gpt_oss\", \"hidden_size\": 4, \"intermediate_size\": 4, "
+      "\"num_hidden_layers\": 1, \"num_attention_heads\": 8, \"num_key_value_heads\": 2, "
+      "\"head_dim\": 4, \"vocab_size\": 20, \"max_position_embeddings\": 64, "
+      "\"num_local_experts\": 2, \"num_experts_per_tok\": 1, \"attention_bias\": false, "
+      "\"tie_word_embeddings\": true, \"rope_scaling\": null}";
+  static const struct {
+    const char *name;
+    int64_t shape[3];
+  } all[] = {{"model.embed_tokens.weight", {V, C}},
+             {"model.norm.weight", {C}},
+             {"model.layers.0.input_layernorm.weight", {C}},
+             {"model.layers.0.post_attention_layernorm.weight", {C}},
+             {"model.layers.0.self_attn.q_proj.weight", {H * D, C}},
+             {"model.layers.0.self_attn.k_proj.weight", {G * D, C}},
+             {"model.layers.0.self_attn.v_proj.weight", {G * D, C}},
+             {"model.layers.0.self_attn.o_proj.weight", {C, H * D}},
+             {"model.layers.0.self_attn.sinks", {H}},
+             {"model.layers.0.mlp.router.weight", {E, C}},
+             {"model.layers.0.mlp.router.bias", {E}},
+             {"model.layers.0.mlp.experts.gate_up_proj", {E, C, 2 * F}},
+             {"model.layers.0.mlp.experts.gate_up_proj_bias", {E, 2 * F}},
+             {"model.layers.0.mlp.experts.down_proj", {E, F, C}},
+             {"model.layers.0.mlp.experts.down_proj_bias", {E, C}}};
+  enum { N = sizeof all / sizeof *all };
+  static float numbers[H * D * C];
+  const char *names[N];
+  att_view views[N];
+  uint64_t random = 41;
+  for (int i = 0; i < H * D * C; i++) numbers[i] = test_number(&random, 0.5f);
+  for (int i = 0; i < N; i++) {
+    const int64_t *shape = all[i].shape;
+    names[i] = all[i].name;
+    views[i] = att_view_of(numbers, ATT_F32, shape[2] ? 3 : shape[1] ? 2 : 1, shape);
+  }
+  char folder[64], path[96];
+  test_make_folder(folder);
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  assert_ok(att_safetensors_write(runtime, path, N, names, views, 0, NULL));
+  test_write_text(folder, "config.json", config);
+  att_model *model = test_open(runtime, folder);
+  test_remove_folder(folder);
+  return model;
+}
+
+static void test_more_heads_than_width_leave_no_room_for_sinks(void **state) {
+  (void)state;
+  enum { ROWS = 12 };
+  scene s = {.runtime = test_runtime_of(NULL, 1, NULL)};
+  s.model = open_many_heads(s.runtime);
+  s.info = att_model_describe(s.model);
+  s.session = test_session(s.model, 5, false);
+  test_ids(s.ids, ROWS, s.info->vocab, 42);
+  assert_ok(att_capture_create(&s.capture, s.session, "*", 0, 0));
+  assert_ok(att_session_eval(s.session, s.ids, ROWS));
+  att_view pattern = get(s.capture, 0, "attn.hook_pattern");
+  const float *sink = rows_of(s.capture, 0, "attn.hook_sink");
+  for (int64_t i = 0; i < ROWS; i++)
+    for (int64_t h = 0; h < s.info->heads; h++) {
+      double sum = (double)sink[i * s.info->heads + h];
+      for (int64_t j = 0; j < ROWS; j++) sum += (double)pair_at(&pattern, h, i, j);
+      assert_true(fabs(sum - 1) < 1e-5);
+    }
+  close_scene(&s);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_a_head_hangs_together),
@@ -487,6 +556,7 @@ int main(void) {
       cmocka_unit_test(test_names_select),
       cmocka_unit_test(test_unknown_names_get_the_nearest),
       cmocka_unit_test(test_bad_calls_are_named),
+      cmocka_unit_test(test_more_heads_than_width_leave_no_room_for_sinks),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

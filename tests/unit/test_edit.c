@@ -361,6 +361,41 @@ static void test_half_a_row_is_copied(void **state) {
   close_scene(&s);
 }
 
+/* Of a model with sinks; scores all alike, so that a share has a closed form. */
+static void test_an_edited_row_and_its_sink_do_not_sum_to_1(void **state) {
+  (void)state;
+  static const char path[] = ATT_SHARED_DIR "/golden_models/tiny_random/gpt_oss";
+  test_need(path);
+  scene s = {.runtime = test_runtime_of(NULL, 1, NULL)};
+  s.model = test_open(s.runtime, path);
+  s.info = att_model_describe(s.model);
+  s.session = test_session(s.model, 8, true);
+  test_ids(s.ids, TOKENS, s.info->vocab, 12);
+  assert_ok(att_capture_create(&s.capture, s.session, "*.hook_sink,*.hook_pattern", 0, 0));
+  att_edits *edits =
+      edit(&s, (att_edit){.at = "*.hook_attn_scores", .op = ATT_EDIT_SET, .value = 3});
+  read_all(&s);
+  for (int64_t l = 0; l < s.info->layers; l++)
+    for (int64_t h = 0; h < s.info->heads; h++)
+      for (int64_t i = 0; i < TOKENS; i++) {
+        const float *sink = get(&s, l, "attn.hook_sink").data;
+        double share = (double)sink[i * s.info->heads + h], sum = share, seen = 0;
+        for (int64_t j = 0; j < TOKENS; j++) {
+          double w = (double)pair_at(get(&s, l, "attn.hook_pattern"), h, i, j);
+          sum += w;
+          seen += w > 0;
+        }
+        double own = exp((double)s.model->weights.layer[l].attention.sinks[h] - 3);
+        assert_true(fabs(sum - 1) < 1e-5);
+        assert_true(fabs(share - own / (own + seen)) < 1e-6);
+      }
+  att_edits_free(edits);
+  att_capture_free(s.capture);
+  att_session_free(s.session);
+  att_model_close(s.model);
+  att_runtime_free(s.runtime);
+}
+
 /* ---- sessions ---- */
 
 static void test_steps_are_the_whole_under_edits(void **state) {
@@ -513,6 +548,7 @@ int main(void) {
       cmocka_unit_test(test_a_callers_function_is_an_edit),
       cmocka_unit_test(test_a_part_of_a_run_is_read_at_other_positions),
       cmocka_unit_test(test_half_a_row_is_copied),
+      cmocka_unit_test(test_an_edited_row_and_its_sink_do_not_sum_to_1),
       cmocka_unit_test(test_steps_are_the_whole_under_edits),
       cmocka_unit_test(test_what_was_read_before_is_forgotten_where_it_differs),
       cmocka_unit_test(test_words_and_json_say_the_same),
