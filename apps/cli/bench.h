@@ -14,7 +14,7 @@
 #include "attend/attend.h"
 #include "cli.h"
 
-enum { BENCH_FEATURES = 64, BENCH_MOST_RUNS = 200 };
+enum { BENCH_FEATURES = 128, BENCH_MOST_RUNS = 200 };
 
 /* What is measured. Sizes in design notation; gemm uses m, n, k alone. */
 typedef struct bench_case {
@@ -43,6 +43,7 @@ typedef struct bench_row {
 /* One suite: fills in cases, measures one. */
 typedef struct bench_suite {
   const char *name, *about;
+  const char *features; /* all that a case of it may have, joined by commas */
   int64_t (*cases)(bench_case *out, int64_t most);
   int (*measure)(const cli *c, att_runtime *runtime, const bench_limits *limits,
                  const bench_case *what, bench_row *out);
@@ -68,6 +69,9 @@ typedef struct bench_tensors {
 } bench_tensors;
 void bench_tensors_make(bench_tensors *out, const bench_case *what);
 void bench_tensors_free(bench_tensors *tensors);
+
+/* What cases with such tensors may have, in choosing masks and the like. */
+#define BENCH_MASK_FEATURES "window,packed,prefix,bool,bias,alibi,softcap,sink,dropout,bthd"
 
 /* Is it one of the case's features? */
 bool bench_has(const bench_case *what, const char *feature);
@@ -100,7 +104,8 @@ void bench_blas_sgemm(float *c, const float *a, const float *b, int64_t m, int64
 /* Measures the machine at a runtime's threads. */
 int bench_measure_limits(const cli *c, att_runtime *runtime, bench_limits *out);
 
-/* A case from a line of `key=value` words; false after a complaint. */
-bool bench_read_case(const cli *c, bench_case *out, char *line);
+/* A case from a line of `key=value` words, one that the suite can measure; false
+ * after a complaint. */
+bool bench_read_case(const cli *c, bench_case *out, const bench_suite *suite, char *line);
 
 #endif

@@ -41,6 +41,10 @@ static int64_t cases(bench_case *out, int64_t most) {
   CASE(with("alibi"));
   CASE(with("softcap"));
   CASE(with("sink"));
+  CASE(with("lse"));
+  CASE(with("row"));
+  CASE(with("columns"));
+  CASE(with("entropy"));
   CASE(with("row,columns,entropy"));
   w = with("prefix"), w.prefix = 512;
   CASE(w);
@@ -90,5 +94,9 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
   return failed;
 }
 
-const bench_suite bench_attention = {
-    "attention", "attention on tensors: prefill shapes, masks and features", cases, measure, NULL};
+const bench_suite bench_attention = {"attention",
+                                     "attention on tensors: prefill shapes, masks and features",
+                                     BENCH_MASK_FEATURES ",row,columns,entropy,lse",
+                                     cases,
+                                     measure,
+                                     NULL};

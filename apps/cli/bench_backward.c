@@ -104,5 +104,9 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
   return failed;
 }
 
-const bench_suite bench_backward = {"backward", "gradients of attention: causal shapes, features",
-                                    cases, measure, NULL};
+const bench_suite bench_backward = {"backward",
+                                    "gradients of attention: causal shapes, features",
+                                    BENCH_MASK_FEATURES,
+                                    cases,
+                                    measure,
+                                    NULL};

@@ -21,7 +21,45 @@ static bool read_number(const cli *c, const char *word, const char *text, int64_
   return true;
 }
 
-bool bench_read_case(const cli *c, bench_case *out, char *line) {
+/* Every feature is one of the suite's. */
+static bool check_features(const cli *c, const bench_case *w, const bench_suite *suite) {
+  bench_case known = {0};
+  snprintf(known.features, sizeof known.features, "%s", suite->features);
+  for (const char *at = w->features; *at;) {
+    const size_t n = strcspn(at, ",");
+    char word[BENCH_FEATURES];
+    snprintf(word, sizeof word, "%.*s", (int)n, at);
+    if (!n || !bench_has(&known, word))
+      return cli_fail(c, "features=%s: \"%s\" is none of %s's features%s%s", w->features, word,
+                      suite->name, *suite->features ? ": " : "; it has none", suite->features),
+             false;
+    at += n + (at[n] == ',');
+  }
+  return true;
+}
+
+/* A size means something only with its feature, and the feature nothing without. */
+static bool check_sizes(const cli *c, const bench_case *w, const bench_suite *suite) {
+  static const char *const names[] = {"window", "packed", "prefix"};
+  const int64_t sizes[] = {w->window, w->packed, w->prefix};
+  for (int i = 0; i < 3; i++)
+    if (bench_has(w, names[i]) != (sizes[i] > 0))
+      return cli_fail(c, "features=%s and %s=N go together", names[i], names[i]), false;
+  if (bench_has(w, "packed") && w->packed > w->t)
+    return cli_fail(c, "packed=%lld: there are T=%lld rows", (long long)w->packed, (long long)w->t),
+           false;
+  if (suite == &bench_gemm)
+    return (w->m > 0 && w->n > 0 && w->k > 0) || (cli_fail(c, "gemm needs M, N and K"), false);
+  if (w->b < 1 || w->t < 1)
+    return cli_fail(c, "B=%lld T=%lld: both are at least 1", (long long)w->b, (long long)w->t),
+           false;
+  if (suite != &bench_model && (w->h < 1 || w->d < 1))
+    return cli_fail(c, "H=%lld D=%lld: both are at least 1", (long long)w->h, (long long)w->d),
+           false;
+  return true;
+}
+
+bool bench_read_case(const cli *c, bench_case *out, const bench_suite *suite, char *line) {
   bench_case w = {.b = 1};
   int64_t causal = 0;
   const field fields[] = {{"B", &w.b},           {"H", &w.h},          {"G", &w.g},
@@ -46,7 +84,8 @@ bool bench_read_case(const cli *c, bench_case *out, char *line) {
     }
     if (!strcmp(word, "features")) {
       known = true;
-      snprintf(w.features, sizeof w.features, "%s", value);
+      if (snprintf(w.features, sizeof w.features, "%s", value) >= (int)sizeof w.features)
+        return cli_fail(c, "features has more than %d letters", BENCH_FEATURES - 1), false;
     }
     if (!known) return cli_fail(c, "\"%s\" is no key of a case", word), false;
   }
@@ -55,5 +94,5 @@ bool bench_read_case(const cli *c, bench_case *out, char *line) {
   if (!w.dv) w.dv = w.d;
   if (!w.s) w.s = w.t;
   *out = w;
-  return true;
+  return check_features(c, &w, suite) && check_sizes(c, &w, suite);
 }

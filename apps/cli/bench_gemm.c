@@ -100,5 +100,6 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
 }
 
 const bench_suite bench_gemm = {
-    "gemm", "packed product, packing included, beside OpenBLAS on the same shape", cases, measure,
-    NULL};
+    "gemm",  "packed product, packing included, beside OpenBLAS on the same shape",
+    "dx,dw", cases,
+    measure, NULL};

@@ -5,6 +5,7 @@
  * The limits: reading is arithmetic, 2 flops for each number of the blocks and each
  * token, attention's, and one row of the vocabulary; a token more is memory, each
  * matrix and the cache once. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,11 +56,47 @@ static struct {
   att_model *model;
   bool llama;
   att_dtype dtype;
-  char folder[64]; /* of the files; "" until there are any */
 } now;
 
-static void file_name(char *out, size_t bytes, bool llama, att_dtype dtype) {
-  snprintf(out, bytes, "%s/%s-%s.gguf", now.folder, llama ? "llama" : "gpt2",
+/* ---- its files ---- */
+
+enum { MOST_FILES = 16, MOST_PATH = 4096 };
+
+static char folder[MOST_PATH]; /* "" until there is one */
+static char files[MOST_FILES][MOST_PATH];
+static volatile sig_atomic_t n_files, writing, interrupted;
+
+/* Also on the way out of a signal: nothing here but what may be called then. */
+static void remove_files(void) {
+  for (int i = 0; i < n_files; i++) unlink(files[i]);
+  rmdir(folder);
+}
+
+/* Gigabytes do not stay. A file that is being written has a name that only the
+ * library knows; it gets its own first. */
+static void leave(int number) {
+  interrupted = number;
+  if (writing) return;
+  remove_files();
+  signal(number, SIG_DFL);
+  raise(number);
+}
+
+static int make_folder(const cli *c) {
+  const char *where = getenv("TMPDIR");
+  if (!where || !*where) where = "/tmp";
+  int n = snprintf(folder, sizeof folder - 32, "%s/attend-XXXXXX", where); /* 32: a file's name */
+  if (n >= (int)sizeof folder - 32 || !mkdtemp(folder)) {
+    folder[0] = 0;
+    return cli_fail(c, "no folder can be made in %s for the models; TMPDIR names another place",
+                    where);
+  }
+  signal(SIGINT, leave), signal(SIGTERM, leave), signal(SIGHUP, leave);
+  return CLI_OK;
+}
+
+static void file_name(char out[MOST_PATH], bool llama, att_dtype dtype) {
+  snprintf(out, MOST_PATH, "%.*s/%s-%s.gguf", MOST_PATH - 32, folder, llama ? "llama" : "gpt2",
            att_dtype_name(dtype));
 }
 
@@ -70,16 +107,18 @@ static void close_model(void) {
 
 static void finish(bool last) {
   close_model();
-  if (!last || !now.folder[0]) return;
-  for (int llama = 0; llama < 2; llama++)
-    for (int d = 0; d < 64; d++) {
-      char path[128];
-      if (!att_dtype_is_known((att_dtype)d)) continue;
-      file_name(path, sizeof path, llama, (att_dtype)d);
-      unlink(path);
-    }
-  rmdir(now.folder);
-  now.folder[0] = 0;
+  if (last && folder[0]) remove_files();
+}
+
+/* Megabytes of a file; vectors are not counted. */
+static double size_of(bool llama, att_dtype dtype) {
+  const double block = (double)WIDTH * (llama ? 8 * WIDTH / 3 + 3 * 2048 : 4 * WIDTH + 2 * 3072);
+  const double tables = (double)WIDTH * (llama ? 32000 : 50257);
+  const double positions = llama ? 0 : (double)WIDTH * CONTEXT;
+  return ((LAYERS * block + tables) * (double)att_dtype_bytes(dtype) /
+              (double)att_dtype_block(dtype) +
+          4 * positions) /
+         1e6;
 }
 
 static att_status write_random(att_runtime *runtime, const char *path, bool llama) {
@@ -96,17 +135,10 @@ static att_status write_random(att_runtime *runtime, const char *path, bool llam
   return att_init_model(runtime, path, &o);
 }
 
-/* Narrower types are made of the f32 file: drawing takes longer than rounding. */
-static att_status write_model(const cli *c, att_runtime *runtime, bool llama, att_dtype dtype) {
-  char wide[128], path[128];
-  file_name(wide, sizeof wide, llama, ATT_F32);
-  file_name(path, sizeof path, llama, dtype);
-  att_status status = ATT_OK;
-  if (access(wide, R_OK) != 0) {
-    cli_note(c, "drawing the weights of a %s model", llama ? "llama" : "gpt2");
-    status = write_random(runtime, wide, llama);
-  }
-  if (status != ATT_OK || access(path, R_OK) == 0) return status;
+static att_status write_rounded(att_runtime *runtime, const char *path, bool llama,
+                                att_dtype dtype) {
+  char wide[MOST_PATH];
+  file_name(wide, llama, ATT_F32);
   att_convert_options o;
   att_convert_options_init(&o);
   o.dtype = att_dtype_name(dtype);
@@ -114,20 +146,35 @@ static att_status write_model(const cli *c, att_runtime *runtime, bool llama, at
   return att_convert(runtime, wide, path, &o);
 }
 
+/* Narrower types are made of the f32 file: drawing takes longer than rounding. */
+static att_status write_model(const cli *c, att_runtime *runtime, bool llama, att_dtype dtype) {
+  char path[MOST_PATH];
+  file_name(path, llama, dtype);
+  if (access(path, R_OK) == 0) return ATT_OK;
+  att_status status = ATT_OK;
+  if (dtype != ATT_F32) status = write_model(c, runtime, llama, ATT_F32);
+  if (status != ATT_OK) return status;
+  cli_note(c, "writing %.0f MB of random weights, %s %s, into %s until the end",
+           size_of(llama, dtype), llama ? "llama" : "gpt2", att_dtype_name(dtype), folder);
+  writing = true;
+  status = dtype == ATT_F32 ? write_random(runtime, path, llama)
+                            : write_rounded(runtime, path, llama, dtype);
+  if (status == ATT_OK) snprintf(files[n_files], MOST_PATH, "%s", path), n_files++;
+  writing = false;
+  if (interrupted) leave(interrupted);
+  return status;
+}
+
 static int open_model(const cli *c, att_runtime *runtime, bool llama, att_dtype dtype) {
   if (now.model && now.runtime == runtime && now.llama == llama && now.dtype == dtype)
     return CLI_OK;
   close_model();
-  if (!now.folder[0]) {
-    const char *where = getenv("TMPDIR");
-    snprintf(now.folder, sizeof now.folder, "%.40s/attend-XXXXXX", where ? where : "/tmp");
-    if (!mkdtemp(now.folder)) {
-      now.folder[0] = 0;
-      return cli_fail(c, "no folder can be made for the models; TMPDIR names another place");
-    }
+  if (!folder[0]) {
+    int failed = make_folder(c);
+    if (failed) return failed;
   }
-  char path[128];
-  file_name(path, sizeof path, llama, dtype);
+  char path[MOST_PATH];
+  file_name(path, llama, dtype);
   att_status status = write_model(c, runtime, llama, dtype);
   att_open_options options;
   att_open_options_init(&options);
@@ -185,13 +232,29 @@ static void needs(double *flops, double *bytes, const bench_case *w) {
            (double)w->b * (double)(w->s * w->g * w->d * 2) * 4 * LAYERS;
 }
 
-static int measure(const cli *c, att_runtime *runtime, const bench_limits *limits,
-                   const bench_case *w, bench_row *out) {
-  bool llama = bench_has(w, "llama");
-  if (w->b > MOST_SESSIONS || (w->b > 1 && w->t > 1) || w->s >= CONTEXT || w->t > w->s)
-    return cli_fail(c, "a model case has B up to %d (1 if T is not 1) and T <= S < %d",
+/* The heads of a model are what they are; a case need not name them. */
+static int settle(const cli *c, bench_case *w) {
+  const bench_case is = one(bench_has(w, "llama"), w->dtype, "", w->b, w->t, w->s);
+  if (!w->h) w->h = is.h, w->g = is.g;
+  if (!w->d) w->d = w->dv = DIM;
+  w->causal = true;
+  if (w->h != is.h || w->g != is.g || w->d != DIM || w->dv != DIM)
+    return cli_fail(c, "the %s model has H=%lld G=%lld D=%d, not H=%lld G=%lld D=%lld Dv=%lld",
+                    bench_has(w, "llama") ? "llama" : "gpt2", (long long)is.h, (long long)is.g, DIM,
+                    (long long)w->h, (long long)w->g, (long long)w->d, (long long)w->dv);
+  if (w->b < 1 || w->b > MOST_SESSIONS || (w->b > 1 && w->t > 1) || w->s >= CONTEXT || w->t > w->s)
+    return cli_fail(c, "a model case has B from 1 to %d (1 if T is not 1) and T <= S < %d",
                     MOST_SESSIONS, CONTEXT);
-  int failed = open_model(c, runtime, llama, w->dtype);
+  return CLI_OK;
+}
+
+static int measure(const cli *c, att_runtime *runtime, const bench_limits *limits,
+                   const bench_case *what, bench_row *out) {
+  bench_case own = *what, *w = &own;
+  int failed = settle(c, w);
+  if (failed) return failed;
+  const bool llama = bench_has(w, "llama");
+  failed = open_model(c, runtime, llama, w->dtype);
   if (failed) return failed;
   static bench_sessions sessions;
   double times[BENCH_MOST_RUNS], flops, bytes;
@@ -211,4 +274,5 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
   return status == ATT_OK ? CLI_OK : cli_fail_status(c);
 }
 
-const bench_suite bench_model = {"model", "a prompt read, one more token", cases, measure, finish};
+const bench_suite bench_model = {
+    "model", "a prompt read, one more token", "gpt2,llama,prefill,decode", cases, measure, finish};

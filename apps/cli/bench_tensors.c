@@ -85,11 +85,11 @@ static double count_pairs(const bench_tensors *a, const bench_case *w) {
 static void ask_for_results(bench_tensors *a, const bench_case *w) {
   int64_t row[4] = {w->b, w->h, 1, w->s}, columns[3] = {w->b, w->h, w->s};
   int64_t rows[3] = {w->b, w->h, w->t}, *lists[4] = {row, columns, rows, rows};
-  static const char *const names[] = {"row", "columns", "entropy"};
+  static const char *const names[] = {"row", "columns", "entropy", "lse"};
   att_view *views[] = {&a->args.weights, &a->args.column_sums, &a->args.entropy, &a->args.lse};
   bool any = false;
   for (int n = 0; n < 4; n++) {
-    if (n < 3 ? !bench_has(w, names[n]) : !any) continue;
+    if (!bench_has(w, names[n]) && !(n == 3 && any)) continue;
     any = true;
     att_view view = att_view_of(NULL, ATT_F32, n == 0 ? 4 : 3, lists[n]);
     view.data = a->results[n] = bench_numbers(att_view_count(&view), ATT_F32);

@@ -81,4 +81,4 @@ static int measure(const cli *c, att_runtime *runtime, const bench_limits *limit
   return failed;
 }
 
-const bench_suite bench_train = {"train", "a step of a 12.3 M GPT-2", cases, measure, NULL};
+const bench_suite bench_train = {"train", "a step of a 12.3 M GPT-2", "", cases, measure, NULL};

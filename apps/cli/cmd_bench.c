@@ -26,7 +26,7 @@ static const bench_suite *const suites[] = {&bench_gemm,   &bench_attention, &be
 enum { N_SUITES = sizeof suites / sizeof suites[0] };
 
 /* Cases of a file. Returns their number, or -1 after a complaint. */
-static int64_t read_cases(const cli *c, bench_case *out) {
+static int64_t read_cases(const cli *c, bench_case *out, const bench_suite *suite) {
   FILE *file = fopen(shapes_path, "r");
   char line[MOST_LINE];
   int64_t n = 0;
@@ -37,7 +37,7 @@ static int64_t read_cases(const cli *c, bench_case *out) {
   while (n >= 0 && n < MOST_CASES && fgets(line, sizeof line, file)) {
     line[strcspn(line, "#\n")] = 0;
     if (line[strspn(line, " \t")] == 0) continue;
-    n = bench_read_case(c, &out[n], line) ? n + 1 : -1;
+    n = bench_read_case(c, &out[n], suite, line) ? n + 1 : -1;
   }
   fclose(file);
   return n;
@@ -133,7 +133,7 @@ static void report_table(const cli *c, const bench_row *rows, int64_t n) {
   for (int i = 0; i < 7; i++) table_head(t, heads[i]);
   for (int64_t i = 0; i < n; i++) {
     const bench_row *r = &rows[i];
-    char name[160];
+    char name[256];
     row_name(name, sizeof name, r);
     table_put(t, INK_OFF, "%s", r->bench);
     table_put(t, INK_OFF, "%s", name);
@@ -160,7 +160,7 @@ static int measure_all(const cli *c, att_runtime *runtime, const bench_limits *l
     int64_t count = given ? n_given : suites[s]->cases(own, MOST_CASES);
     for (int64_t i = 0; i < count; i++) {
       if (!wanted(&list[i])) continue;
-      char text[160];
+      char text[256];
       bench_row *row = &rows[*n];
       int failed = suites[s]->measure(c, runtime, limits, &list[i], row);
       if (failed) return failed;
@@ -174,14 +174,15 @@ static int measure_all(const cli *c, att_runtime *runtime, const bench_limits *l
 
 static int run(const cli *c, int n_operands, char **operands) {
   const char *name = n_operands ? operands[0] : NULL;
-  bool known = !name;
-  for (int i = 0; i < N_SUITES; i++) known |= name && !strcmp(name, suites[i]->name);
-  if (!known)
+  const bench_suite *suite = NULL;
+  for (int i = 0; i < N_SUITES; i++)
+    if (name && !strcmp(name, suites[i]->name)) suite = suites[i];
+  if (name && !suite)
     return cli_usage(c, "\"%s\" is none of gemm, attention, backward, decode, train, model", name);
   if (shapes_path && !name) return cli_usage(c, "--shapes needs the name of a benchmark");
 
   static bench_case given[MOST_CASES];
-  int64_t n_given = shapes_path ? read_cases(c, given) : 0, n = 0;
+  int64_t n_given = shapes_path ? read_cases(c, given, suite) : 0, n = 0;
   if (n_given < 0) return CLI_FAILED;
   bench_row *rows = memory_get(MOST_CASES * MOST_SETTINGS, sizeof *rows);
   bench_limits limits[MOST_SETTINGS];

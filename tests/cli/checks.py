@@ -652,6 +652,31 @@ def check_bench_of_gradients(program):
     return None
 
 
+def check_bench_leaves_nothing(program):
+    """bench model says how much it writes, and a signal removes it, wherever TMPDIR is"""
+    with tempfile.TemporaryDirectory() as folder:
+        deep = os.path.join(folder, "a" * 100)
+        os.mkdir(deep)
+        shapes = os.path.join(folder, "shapes")
+        with open(shapes, "w", encoding="utf-8") as stream:
+            stream.write("features=llama,decode T=1\n" * 200)
+        with subprocess.Popen([program, "bench", "model", "--shapes", shapes, "--threads", "1"],
+                              stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True,
+                              env=run_cases.environment(program, {"TMPDIR": deep})) as process:
+            told = next((line for line in process.stderr if "MB" in line), "")
+            if " 400 MB of random weights" not in told or deep not in told:
+                process.kill()
+                return f"says {told!r}"
+            if len(os.listdir(deep)) != 1:
+                process.kill()
+                return f"{deep} has {os.listdir(deep)}"
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+            code = process.wait(run_cases.SECONDS)
+        left = os.listdir(deep)
+    return None if code == -signal.SIGTERM and not left else f"exit {code}, left {left}"
+
+
 TINY = os.path.join(run_cases.SHARED, "golden_models", "tiny_random")
 
 
