@@ -9,7 +9,7 @@
 static subject what;
 static reading_options way;
 static const char *output;
-static int64_t zoom = 1;
+static int64_t zoom; /* 0: not given */
 static look_options choices = {.layer = -1, .head = -1, .top = 2, .stage = STAGE_WEIGHTS};
 
 static const option options[] = {
@@ -46,8 +46,11 @@ static int check(look *l, const cli *c) {
     return cli_usage(c, "-H %lld: the heads are 0 to %lld", (long long)l->options.head,
                      (long long)l->heads - 1);
   if (l->options.head >= 0 && l->options.layer < 0) l->options.layer = l->layers - 1;
-  if (output && !look_can_export(output))
-    return cli_usage(c, "-o %s: ends in none of .svg, .png, .html", output);
+  if (output) {
+    int code = look_check_export(c, l, output, zoom);
+    if (code != CLI_OK) return code;
+  }
+  if (zoom && !output) return cli_usage(c, "--zoom is for -o FILE.png");
   if (l->options.digits > 0 && l->options.head < 0)
     return cli_usage(c, "--digits is for one head: give -H");
   return CLI_OK;

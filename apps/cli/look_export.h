@@ -9,8 +9,9 @@
 
 #include "look.h"
 
-/* True if there is a format for such a name: .svg, .png, .html. */
-bool look_can_export(const char *path);
+/* Before the model runs: is there a format for such a name (.svg, .png, .html), and do
+ * all cells fit into it? Returns an exit code. zoom is 0 where none is asked for. */
+int look_check_export(const cli *c, const look *l, const char *path, int64_t zoom);
 
 /* Writes the chosen head, layer or all heads. Returns an exit code. */
 int look_export(const cli *c, const look *l, const char *path, int64_t zoom);
@@ -32,6 +33,10 @@ extern const char look_page_before[], look_page_behind[];
 
 void look_write_svg(FILE *out, const look *l, const term *t);
 void look_write_html(FILE *out, const look *l);
+/* Pixels of the picture; false if they are too many. */
+enum { LOOK_PNG_MOST = 16384 };
+bool look_png_size(int64_t *width, int64_t *height, const look *l, int64_t zoom);
+
 /* 0, or -1 with errno. */
 int look_write_png(const char *path, const look *l, const term *t, int64_t zoom);
 

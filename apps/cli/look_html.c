@@ -46,6 +46,14 @@ static void put_colors(json *j, const look *l) {
   json_close(j);
 }
 
+/* null is a hidden key; JSON has no word for what is no number. */
+static void put_number(json *j, float x) {
+  if (isnan(x))
+    json_string(j, NULL, "NaN");
+  else
+    json_float(j, NULL, x);
+}
+
 static void put_head(json *j, const look *l, int64_t layer, int64_t head) {
   const look_map m = look_map_of(l, layer, head);
   json_open(j, NULL, '{');
@@ -54,7 +62,7 @@ static void put_head(json *j, const look *l, int64_t layer, int64_t head) {
   json_open(j, "values", '[');
   for (int64_t i = 0; i < m.rows; i++) {
     json_open(j, NULL, '[');
-    for (int64_t k = 0; k < m.n; k++) json_float(j, NULL, look_bin(&m, i, k, 1, 1));
+    for (int64_t k = 0; k < m.n; k++) put_number(j, look_bin(&m, i, k, 1, 1));
     json_close(j);
   }
   json_close(j);

@@ -7,7 +7,7 @@
 #include "look_export.h"
 #include "memory.h"
 
-enum { CELL = 6, GAP = 4, MOST = 16384 };
+enum { CELL = 6, GAP = 4 };
 
 typedef struct canvas {
   int64_t width, height;
@@ -36,13 +36,19 @@ static void draw(canvas *c, const look *l, const term *t, const look_map *m, int
     }
 }
 
+bool look_png_size(int64_t *width, int64_t *height, const look *l, int64_t zoom) {
+  const look_choice k = look_choice_of(l);
+  *width = (GAP + (k.head_end - k.head) * (l->read.n_keys * CELL + GAP)) * zoom;
+  *height = (GAP + (k.layer_end - k.layer) * (l->read.n_queries * CELL + GAP)) * zoom;
+  return *width <= LOOK_PNG_MOST && *height <= LOOK_PNG_MOST;
+}
+
 int look_write_png(const char *path, const look *l, const term *t, int64_t zoom) {
   const look_choice k = look_choice_of(l);
   const int64_t side = CELL * zoom, gap = GAP * zoom;
   const int64_t wide = l->read.n_keys * side + gap, high = l->read.n_queries * side + gap;
-  canvas c = {.width = gap + (k.head_end - k.head) * wide,
-              .height = gap + (k.layer_end - k.layer) * high};
-  if (c.width > MOST || c.height > MOST) {
+  canvas c;
+  if (!look_png_size(&c.width, &c.height, l, zoom)) {
     errno = EFBIG;
     return -1;
   }

@@ -8,19 +8,27 @@
 #include <string.h>
 
 #include "look_export.h"
+#include "textshow.h"
 
 enum { MARGIN = 16, LINE = 18, LETTER = 8, CELL = 18, LABEL = 14, SMALL = 96, GAP = 16 };
 
+/* A text of any bytes as XML, which has no control characters and nothing ill-formed. */
 static void put_text(FILE *out, const char *text) {
-  for (; *text; text++)
-    if (*text == '&')
+  for (size_t bytes = strlen(text), step; bytes; text += step, bytes -= step) {
+    int32_t rune;
+    step = text_rune(&rune, text, bytes);
+    if (rune < 0) step = text_ill_formed(text, bytes);
+    if (rune == '&')
       fputs("&amp;", out);
-    else if (*text == '<')
+    else if (rune == '<')
       fputs("&lt;", out);
-    else if (*text == '"')
+    else if (rune == '"')
       fputs("&quot;", out);
+    else if (rune < 0x20 || rune == 0xFFFE || rune == 0xFFFF)
+      fputs("\uFFFD", out);
     else
-      fputc(*text, out);
+      fwrite(text, 1, step, out);
+  }
 }
 
 static label query_at(const look *l, const term *t, int64_t i) {
@@ -36,7 +44,7 @@ static void put_cell(FILE *out, const look *l, const term *t, const look_map *m,
   const float value = look_bin(m, i, j, 1, 1);
   char color[LOOK_COLOR] = "";
   if (value != -INFINITY) look_color(color, h, value);
-  fprintf(out, "<rect x=\"%.4g\" y=\"%.4g\" width=\"%.4g\" height=\"%.4g\" fill=\"%s\"", x, y, side,
+  fprintf(out, "<rect x=\"%.7g\" y=\"%.7g\" width=\"%.7g\" height=\"%.7g\" fill=\"%s\"", x, y, side,
           side, value == -INFINITY ? "url(#hidden)" : color);
   if (!named) {
     fputs("/>\n", out);
@@ -65,23 +73,23 @@ static void put_map(FILE *out, const look *l, const term *t, const look_map *m, 
 /* The scale as a strip with its limits. */
 static void put_legend(FILE *out, const heat *h, double x, double y) {
   enum { STEPS = 33, STEP = 6 };
-  fprintf(out, "<text x=\"%.4g\" y=\"%.4g\">%.4g</text>\n", x, y + 12,
+  fprintf(out, "<text x=\"%.7g\" y=\"%.7g\">%.4g</text>\n", x, y + 12,
           h->is_signed ? -h->limit : 0.0);
   x += 7 * LETTER;
   for (int i = 0; i < STEPS; i++) {
     const double part = (double)i / (STEPS - 1);
     char color[LOOK_COLOR];
     look_color(color, h, (float)(h->limit * (h->is_signed ? 2 * part - 1 : part)));
-    fprintf(out, "<rect x=\"%.4g\" y=\"%.4g\" width=\"%d\" height=\"14\" fill=\"%s\"/>\n",
+    fprintf(out, "<rect x=\"%.7g\" y=\"%.7g\" width=\"%d\" height=\"14\" fill=\"%s\"/>\n",
             x + i * STEP, y, STEP, color);
   }
   static const char *const curves[] = {"", ", square root", ", logarithm"};
   x += STEPS * STEP + LETTER;
-  fprintf(out, "<text x=\"%.4g\" y=\"%.4g\">%.4g%s</text>\n", x, y + 12, h->limit,
+  fprintf(out, "<text x=\"%.7g\" y=\"%.7g\">%.4g%s</text>\n", x, y + 12, h->limit,
           curves[h->curve]);
-  fprintf(out, "<rect x=\"%.4g\" y=\"%.4g\" width=\"14\" height=\"14\" fill=\"url(#hidden)\"/>\n",
+  fprintf(out, "<rect x=\"%.7g\" y=\"%.7g\" width=\"14\" height=\"14\" fill=\"url(#hidden)\"/>\n",
           x + 18 * LETTER, y);
-  fprintf(out, "<text x=\"%.4g\" y=\"%.4g\">hidden</text>\n", x + 20 * LETTER, y + 12);
+  fprintf(out, "<text x=\"%.7g\" y=\"%.7g\">hidden</text>\n", x + 20 * LETTER, y + 12);
 }
 
 static void begin(FILE *out, const look *l, const term *t, double width, double height,
@@ -125,7 +133,7 @@ static void put_head(FILE *out, const look *l, const term *t, int64_t layer, int
   fputs("</text>\n", out);
   for (int64_t i = 0; i < m.rows; i++) {
     const label token = query_at(l, t, i);
-    fprintf(out, "<text x=\"%.4g\" y=\"%.4g\" text-anchor=\"end\">%" PRId64 " ", left - 6,
+    fprintf(out, "<text x=\"%.7g\" y=\"%.7g\" text-anchor=\"end\">%" PRId64 " ", left - 6,
             top + (double)i * CELL + 13, i);
     put_text(out, token.text);
     fputs("</text>\n", out);
@@ -133,7 +141,7 @@ static void put_head(FILE *out, const look *l, const term *t, int64_t layer, int
   for (int64_t j = m.first_key; j < m.n; j++) {
     const label token = key_at(l, t, j);
     const double x = left + (double)(j - m.first_key) * CELL + 13, y = top - 6;
-    fprintf(out, "<text x=\"%.4g\" y=\"%.4g\" transform=\"rotate(-60 %.4g %.4g)\">", x, y, x, y);
+    fprintf(out, "<text x=\"%.7g\" y=\"%.7g\" transform=\"rotate(-60 %.7g %.7g)\">", x, y, x, y);
     put_text(out, token.text);
     fputs("</text>\n", out);
   }
@@ -155,7 +163,7 @@ static void put_grid(FILE *out, const look *l, const term *t, const look_choice 
     for (int64_t head = k->head; head < k->head_end; head++) {
       const double x = left + (double)(head - k->head) * (map + GAP);
       const look_map m = look_map_of(l, layer, head);
-      fprintf(out, "<text x=\"%.4g\" y=\"%.4g\">L%" PRId64 ".H%" PRId64 "</text>\n", x, y + 12,
+      fprintf(out, "<text x=\"%.7g\" y=\"%.7g\">L%" PRId64 ".H%" PRId64 "</text>\n", x, y + 12,
               layer, head);
       put_map(out, l, t, &m, side, x, y + LINE, false);
     }

@@ -528,8 +528,9 @@ def check_pictures_show_what_json_says(program):
         for prompt in (*HOSTILE, '</script><b>"&amp;<!--'):
             view = ["look", "-m", MODEL, "-L", "2", "-H", "1"]
             paths = {kind: os.path.join(folder, "x." + kind) for kind in ("svg", "html", "png")}
-            for path in paths.values():
-                done = run(program, *view, "-o", path, "--zoom", "2", "--", prompt)
+            for kind, path in paths.items():
+                zoom = ["--zoom", "2"] if kind == "png" else []
+                done = run(program, *view, "-o", path, *zoom, "--", prompt)
                 if done.returncode or done.stdout:
                     return f"{path} {prompt!r}: {done.returncode} {done.stdout} {done.stderr}"
             scores = read_json(program, *view, "--stage", "mask", "--", prompt)["heads"][0]["values"]
@@ -548,6 +549,64 @@ def check_pictures_show_what_json_says(program):
             if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:]) != (side, side):
                 return f"png: {head}, not {side}"
     return None
+
+
+def check_svg_cells_tile(program):
+    """cells of an SVG of all heads of a long text lie side by side, none on another (published model)"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.svg")
+        done = run(program, "look", "-m", MODEL, "-o", path, "--first", "show", "word " * 35)
+        if done.returncode:
+            return done.stderr.decode()
+        rects = [e.attrib for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("rect")]
+    cells = [r for r in rects[1:] if r.get("height") != "14"]
+    side, per_map = float(cells[0]["width"]), round(math.sqrt(len(cells) / 40))
+    if len(cells) != 40 * per_map * per_map or per_map < 100:
+        return f"{len(cells)} cells"
+    for number in range(40):
+        one = cells[number * per_map * per_map:(number + 1) * per_map * per_map]
+        left, top = float(one[0]["x"]), float(one[0]["y"])
+        for n, cell in enumerate(one):
+            wanted = left + n % per_map * side, top + n // per_map * side
+            if far([float(cell["x"]), float(cell["y"])], list(wanted), 0.01 * side):
+                return f"map {number}, cell {n}: {cell}, not {wanted}"
+    return None
+
+
+def check_svg_of_a_hostile_name(program):
+    """a control character in a model's file name leaves an SVG well-formed"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (b"a\x01b\x1b<&.gguf", b"bad\xff\xc3.gguf", "ü".encode() * 100 + b".gguf"):
+            model, path = os.path.join(folder.encode(), name), os.path.join(folder, "x.svg")
+            done = run(program, "init", "llama", "--layers", "1", "-o", model, "--quiet")
+            done = done if done.returncode else run(program, "look", "-m", model, "-H", "0",
+                                                    "-o", path, "Hi")
+            if done.returncode:
+                return done.stderr.decode(errors="replace")
+            title = next(e.text for e in xml.etree.ElementTree.parse(path).iter()
+                         if e.tag.endswith("title"))
+            if "layer 0, head 0" not in title:
+                return f"title {title!r}"
+    return None
+
+
+def check_page_tells_nan_from_hidden(program):
+    """a weight that is no number is NaN on the page, not a hidden key"""
+    with tempfile.TemporaryDirectory() as folder:
+        model, path = os.path.join(folder, "m"), os.path.join(folder, "x.html")
+        run(program, "init", "llama", "--layers", "1", "--heads", "1", "--width", "32", "-o", model)
+        weights = os.path.join(model, "model.safetensors")
+        with open(weights, "r+b") as stream:
+            header = stream.read(struct.unpack("<Q", stream.read(8))[0])
+            begin = json.loads(header)["model.layers.0.self_attn.q_proj.weight"]["data_offsets"][0]
+            stream.seek(8 + len(header) + begin)
+            stream.write(struct.pack("<f", math.nan))
+        done = run(program, "look", "-m", model, "-L", "0", "-H", "0", "-o", path, "Hi you")
+        if done.returncode:
+            return done.stderr.decode()
+        values = data_of_page(path)["heads"][0]["values"]
+    wanted = [["NaN" if j <= i else None for j in range(len(values))] for i in range(len(values))]
+    return None if values == wanted and len(values) > 1 else f"values {values}"
 
 
 def check_identities_of_every_decoder(program):
