@@ -10,10 +10,9 @@
 #include "cli.h"
 #include "json_out.h"
 #include "options.h"
+#include "stored_types.h"
 #include "table.h"
 #include "textshow.h"
-
-enum { MOST_TYPES = 64 };
 
 static const char *model_path;
 static int64_t context;
@@ -27,43 +26,6 @@ static const option options[] = {
      "positions to reckon the memory of a session for; default: the model's limit"},
     {"tensors", 0, OPTION_FLAG, &list_tensors, NULL, 0, 0, "list every stored tensor"},
     {0}};
-
-/* ---- how much there is of each element type ---- */
-
-typedef struct type_count {
-  const char *type;
-  int64_t tensors, numbers, bytes;
-} type_count;
-
-typedef struct histogram {
-  int n;
-  type_count types[MOST_TYPES];
-  int64_t tensors, numbers, bytes;
-} histogram;
-
-static type_count *count_of(histogram *h, const char *type) {
-  for (int i = 0; i < h->n; i++)
-    if (strcmp(h->types[i].type, type) == 0) return &h->types[i];
-  if (h->n == MOST_TYPES) return &h->types[MOST_TYPES - 1];
-  h->types[h->n] = (type_count){.type = type};
-  return &h->types[h->n++];
-}
-
-static histogram count_types(const att_description *d) {
-  histogram h = {0};
-  att_stored_tensor t;
-  int64_t n = att_description_tensor_count(d);
-  for (int64_t i = 0; i < n && att_description_tensor(&t, d, i); i++) {
-    type_count *type = count_of(&h, t.type);
-    type->tensors++;
-    type->numbers += t.numbers;
-    type->bytes += t.bytes;
-    h.tensors++;
-    h.numbers += t.numbers;
-    h.bytes += t.bytes;
-  }
-  return h;
-}
 
 /* ---- text ---- */
 
@@ -135,9 +97,9 @@ static void put_model(table *rows, const att_description *d, const att_model_inf
   table_put(rows, INK_OFF, "%.4g MB of it keys and values", cache / 1e6);
 }
 
-static void put_types(table *rows, const histogram *h) {
+static void put_types(table *rows, const stored_types *h) {
   for (int i = 0; i < h->n; i++) {
-    const type_count *t = &h->types[i];
+    const stored_type *t = &h->types[i];
     table_head(rows, i ? "" : "stored");
     table_put(rows, INK_OFF, "%s: %lld tensors, %lld numbers, %.4g MB", t->type,
               (long long)t->tensors, (long long)t->numbers, (double)t->bytes / 1e6);
@@ -163,7 +125,7 @@ static void put_tensors(const cli *c, const att_description *d) {
 static void print_text(const cli *c, const att_runtime *runtime, const att_description *d) {
   const att_model_info *info = att_description_model(d);
   const char *family = att_description_family(d);
-  histogram types = count_types(d);
+  stored_types types = stored_types_of(d);
   table *rows = table_new(&c->term, "ll");
   char cpu[96];
   att_cpu_name(cpu, sizeof cpu);
@@ -211,7 +173,7 @@ static void json_model(json *j, const att_description *d, const att_model_info *
 }
 
 static void json_stored(json *j, const att_description *d) {
-  histogram types = count_types(d);
+  stored_types types = stored_types_of(d);
   json_open(j, "stored", '[');
   for (int i = 0; i < types.n; i++) {
     json_open(j, NULL, '{');

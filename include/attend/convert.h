@@ -34,8 +34,8 @@ ATT_API void att_convert_options_init(att_convert_options *options);
  * Widening and keeping a type is exact, so the model gives the same bits;
  * narrowing rounds to nearest even, q8_0 and q4_0 as llama.cpp does; q4_K and q6_K are
  * read by llama.cpp, their steps are attend's choice. In GGUF vectors and
- * learned positions stay f32, and rows that are no whole blocks (of 32, of 256) are
- * f16 where those are asked for. `options` may be NULL. Memory: a few times the largest
+ * learned positions stay f32, and rows that are no whole blocks of the type asked for
+ * (of 32, of 256) are q8_0 if 32 divides them, else f16. `options` may be NULL. Memory: a few times the largest
  * weight, for a folder the whole model. NOT_FOUND (the source, or its
  * tokenizer), CORRUPT, UNSUPPORTED (what the target format cannot say: a
  * family, a scale, a kind of tokenizer; the message names it), BAD_ARGUMENT,

@@ -1,6 +1,6 @@
 /* Writing a model as GGUF, with the names, types and order of rows that
  * llama.cpp expects: vectors and learned positions stay f32, and a matrix whose
- * rows are no whole blocks is f16 where q8_0 is asked for. */
+ * rows are no whole blocks of the type asked for is q8_0, or f16. */
 #include <math.h>
 #include <string.h>
 
@@ -101,8 +101,15 @@ static int64_t columns_of(const att_config *c, att_slot slot) {
   return att_config_size(c, att_slots[slot].columns);
 }
 
+/* Rows that are no whole blocks of 256 may be blocks of 32; else nothing is lost to
+ * blocks. */
+static att_dtype fitting(att_dtype dtype, int64_t columns) {
+  if (columns % att_dtype_block(dtype) == 0) return dtype;
+  return columns % att_dtype_block(ATT_Q8_0) ? ATT_F16 : ATT_Q8_0;
+}
+
 /* Vectors and learned positions stay f32. What attend reads and does not write comes
- * out as f32, which loses nothing; rows that are no whole blocks as f16. */
+ * out as f32, which loses nothing. */
 static att_status dtype_of(att_dtype *out, const gguf_job *job, const gguf_part *p) {
   const att_export *e = job->export;
   int64_t rows = rows_of(&e->config, p->slot), columns = columns_of(&e->config, p->slot);
@@ -116,7 +123,7 @@ static att_status dtype_of(att_dtype *out, const gguf_job *job, const gguf_part 
         view.dtype == ATT_F16 || view.dtype == ATT_BF16 || att_dtype_is_written(view.dtype);
     dtype = written ? view.dtype : ATT_F32;
   }
-  *out = columns % att_dtype_block((att_dtype)dtype) ? ATT_F16 : (att_dtype)dtype;
+  *out = fitting((att_dtype)dtype, columns);
   return ATT_OK;
 }
 
