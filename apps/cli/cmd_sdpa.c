@@ -48,7 +48,6 @@ typedef struct results {
   att_view out, lse, weights;
   char plan[200];
   sdpa_cache_error cache[SDPA_CACHE_TYPES];
-  int caches;
 } results;
 
 static att_status add_rules(att_sdpa_args *args) {
@@ -128,7 +127,7 @@ static int compute(const cli *c, att_runtime *runtime, results *r) {
   }
   att_sdpa_plan_free(plan);
   if (status != ATT_OK) return cli_fail_status(c);
-  return over_cache ? sdpa_cache_measure(c, runtime, &args, r->cache, &r->caches) : CLI_OK;
+  return over_cache ? sdpa_cache_measure(c, runtime, &args, r->cache) : CLI_OK;
 }
 
 static int save(const cli *c, att_runtime *runtime, const results *r) {
@@ -174,7 +173,7 @@ static void print_json(att_runtime *runtime, const results *r) {
   att_view lse = sdpa_result_as_given(&files, r->lse);
   json_view(&j, "lse", att_view_select(lse, lse.ndim - 1, 0));
   json_tensor(&j, "weights", r->weights);
-  if (over_cache) sdpa_cache_json(&j, r->cache, r->caches);
+  if (over_cache) sdpa_cache_json(&j, r->cache);
   json_close(&j);
   json_end(&j);
 }
@@ -232,7 +231,7 @@ static void print_text(const cli *c, const results *r) {
   print_shape(t, INK_OFF, "out", &r->out);
   printf("plan: %s\n", r->plan);
   if (over_cache)
-    sdpa_cache_print(r->cache, r->caches);
+    sdpa_cache_print(t, r->cache);
   else if (!output)
     print_rows(t, r);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "textshow.h"
 
 static float number(const att_view *view, const int64_t at[4]) {
   int64_t offset = 0;
@@ -91,39 +92,58 @@ static att_status measure(sdpa_cache_error *e, att_runtime *runtime, const att_s
 }
 
 int sdpa_cache_measure(const cli *c, att_runtime *runtime, const att_sdpa_args *args,
-                       sdpa_cache_error *errors, int *n) {
+                       sdpa_cache_error errors[SDPA_CACHE_TYPES]) {
   static const att_dtype types[SDPA_CACHE_TYPES] = {ATT_F32, ATT_F16, ATT_BF16, ATT_Q8_0, ATT_Q4_0};
-  *n = 0;
   if (args->q.dtype != ATT_F32)
     return cli_fail(c, "--cache compares with exact numbers: q, k and v must be f32");
+  if (!att_view_count(&args->k) || !att_view_count(&args->v))
+    return cli_fail(c, "--cache: k and v have no numbers to store (S is %lld)",
+                    (long long)args->k.shape[2]);
   for (int i = 0; i < SDPA_CACHE_TYPES; i++) {
-    const int64_t block = att_dtype_block(types[i]);
-    if (args->k.shape[3] % block || args->v.shape[3] % block) continue;
-    errors[*n] = (sdpa_cache_error){.dtype = types[i]};
-    if (measure(&errors[*n], runtime, args) != ATT_OK) return cli_fail_status(c);
-    ++*n;
+    sdpa_cache_error *e = &errors[i];
+    const int64_t block = att_dtype_block(types[i]), d = args->k.shape[3], dv = args->v.shape[3];
+    *e = (sdpa_cache_error){.dtype = types[i]};
+    if (d % block || dv % block)
+      snprintf(e->reason, sizeof e->reason, "needs sizes of heads that %lld divides, not %lld%s",
+               (long long)block, (long long)(d % block ? d : dv), d % block ? "" : " of v");
+    else if (measure(e, runtime, args) != ATT_OK)
+      snprintf(e->reason, sizeof e->reason, "%s", att_message());
+    else if (isinf(e->k_rms) || isinf(e->v_rms)) /* infinite here, and not where it came from */
+      snprintf(e->reason, sizeof e->reason, "a number of %s becomes infinite in %s",
+               isinf(e->k_rms) ? "k" : "v", att_dtype_name(types[i]));
   }
   return CLI_OK;
 }
 
-void sdpa_cache_print(const sdpa_cache_error *errors, int n) {
+void sdpa_cache_print(const term *t, const sdpa_cache_error errors[SDPA_CACHE_TYPES]) {
   printf("over a cache  bytes a position  rms error of k         of v       of out   largest of "
          "out\n");
-  for (int i = 0; i < n; i++)
-    printf("  %-10s  %16.4g  %14.3g  %11.3g  %11.3g  %15.3g\n", att_dtype_name(errors[i].dtype),
-           errors[i].bytes, errors[i].k_rms, errors[i].v_rms, errors[i].out_rms, errors[i].out_max);
+  for (int i = 0; i < SDPA_CACHE_TYPES; i++) {
+    const sdpa_cache_error *e = &errors[i];
+    printf("  %-10s  ", att_dtype_name(e->dtype));
+    if (e->reason[0])
+      text_put(t, "%16s  %s\n", "-", e->reason);
+    else
+      printf("%16.4g  %14.3g  %11.3g  %11.3g  %15.3g\n", e->bytes, e->k_rms, e->v_rms, e->out_rms,
+             e->out_max);
+  }
 }
 
-void sdpa_cache_json(json *j, const sdpa_cache_error *errors, int n) {
+void sdpa_cache_json(json *j, const sdpa_cache_error errors[SDPA_CACHE_TYPES]) {
   json_open(j, "cache", '[');
-  for (int i = 0; i < n; i++) {
+  for (int i = 0; i < SDPA_CACHE_TYPES; i++) {
+    const sdpa_cache_error *e = &errors[i];
     json_open(j, NULL, '{');
-    json_string(j, "dtype", att_dtype_name(errors[i].dtype));
-    json_double(j, "bytes_per_position", errors[i].bytes);
-    json_double(j, "k_rms", errors[i].k_rms);
-    json_double(j, "v_rms", errors[i].v_rms);
-    json_double(j, "out_rms", errors[i].out_rms);
-    json_double(j, "out_max", errors[i].out_max);
+    json_string(j, "dtype", att_dtype_name(e->dtype));
+    if (e->reason[0]) {
+      json_string(j, "reason", e->reason);
+    } else {
+      json_double(j, "bytes_per_position", e->bytes);
+      json_double(j, "k_rms", e->k_rms);
+      json_double(j, "v_rms", e->v_rms);
+      json_double(j, "out_rms", e->out_rms);
+      json_double(j, "out_max", e->out_max);
+    }
     json_close(j);
   }
   json_close(j);

@@ -13,14 +13,15 @@ typedef struct sdpa_cache_error {
   att_dtype dtype;
   double bytes; /* of one position of one head, key and value */
   double k_rms, v_rms, out_rms, out_max;
+  char reason[160]; /* why this type cannot hold the numbers; "" if it can */
 } sdpa_cache_error;
 
-/* Attention as in `args` (its out is the exact result), over a cache of each type
- * that can hold it; *n of them. q must be f32. */
+/* Attention as in `args` (its out is the exact result), over a cache of each type.
+ * q must be f32. */
 int sdpa_cache_measure(const cli *c, att_runtime *runtime, const att_sdpa_args *args,
-                       sdpa_cache_error *errors, int *n);
+                       sdpa_cache_error errors[SDPA_CACHE_TYPES]);
 
-void sdpa_cache_print(const sdpa_cache_error *errors, int n);
-void sdpa_cache_json(json *j, const sdpa_cache_error *errors, int n);
+void sdpa_cache_print(const term *t, const sdpa_cache_error errors[SDPA_CACHE_TYPES]);
+void sdpa_cache_json(json *j, const sdpa_cache_error errors[SDPA_CACHE_TYPES]);
 
 #endif

@@ -51,9 +51,21 @@ int att_edit_distance(const char *a, size_t bytes, const char *b) {
   return row[m];
 }
 
-void att_nearest_offer(att_nearest *nearest, const char *name) {
+/* As many of a name's last components as a text has. */
+static const char *same_end(const char *name, const char *text, size_t bytes) {
+  size_t points = 0;
+  for (size_t i = 0; i < bytes; i++) points += text[i] == '.';
+  for (const char *at = name + strlen(name); at > name; at--)
+    if (at[-1] == '.' && points-- == 0) return at;
+  return name;
+}
+
+/* Keeps a name, once, if it is among the nearest. */
+static void put(att_nearest *nearest, const char *name, int distance) {
   enum { MOST = 3 };
-  int distance = att_edit_distance(nearest->text, nearest->bytes, name), at = nearest->n;
+  int at = nearest->n;
+  for (int i = 0; i < nearest->n; i++)
+    if (!strcmp(nearest->name[i], name)) return;
   while (at > 0 && distance < nearest->distance[at - 1]) at--;
   if (at == MOST) return;
   if (nearest->n < MOST) nearest->n++;
@@ -63,6 +75,22 @@ void att_nearest_offer(att_nearest *nearest, const char *name) {
   }
   nearest->distance[at] = distance;
   snprintf(nearest->name[at], sizeof nearest->name[at], "%s", name);
+}
+
+void att_nearest_offer(att_nearest *nearest, const char *name) {
+  const char *text = nearest->text;
+  size_t bytes = nearest->bytes;
+  if (bytes > 2 && !strncmp(text, "*.", 2)) text += 2, bytes -= 2;
+  const char *end = same_end(name, text, bytes);
+  char pattern[sizeof nearest->name[0]];
+  bool whole = end == name || !nearest->patterns;
+  snprintf(pattern, sizeof pattern, "%s%s", whole ? "" : "*.", whole ? name : end);
+  int distance = att_edit_distance(text, bytes, end);
+  int full = att_edit_distance(nearest->text, nearest->bytes, name);
+  if (full <= distance)
+    put(nearest, name, full);
+  else
+    put(nearest, pattern, distance);
 }
 
 void att_nearest_list(char *out, size_t bytes, const att_nearest *nearest) {

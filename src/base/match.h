@@ -15,10 +15,13 @@ bool att_next_pattern(const char **list, const char **pattern, size_t *bytes);
  * are cut at 127 characters. */
 int att_edit_distance(const char *a, size_t bytes, const char *b);
 
-/* The few names nearest to one that does not exist. */
+/* The few names nearest to one that does not exist. One of fewer components, between
+ * points, is compared with as many last ones: "hook_z" with that of blocks.0.attn.hook_z,
+ * which where patterns will do is offered as *.hook_z. */
 typedef struct att_nearest {
   const char *text;
   size_t bytes;
+  bool patterns; /* will do */
   int n;
   int distance[3];
   char name[3][64];

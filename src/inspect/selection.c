@@ -37,7 +37,7 @@ att_status att_selection_check(const att_config *config, const char *select) {
   size_t bytes;
   bool any = false;
   while (att_next_pattern(&select, &pattern, &bytes)) {
-    looking l = {.config = config, .nearest = {.text = pattern, .bytes = bytes}};
+    looking l = {.config = config, .nearest = {.text = pattern, .bytes = bytes, .patterns = true}};
     att_site_each(config, look, &l);
     if (!l.found) return unknown(&l.nearest);
     any = true;

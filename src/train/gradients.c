@@ -100,7 +100,7 @@ static att_status check_select(const att_learner *learner, const char *select) {
   size_t bytes;
   bool any = false;
   for (; att_next_pattern(&select, &pattern, &bytes); any = true) {
-    looking l = {.nearest = {.text = pattern, .bytes = bytes}};
+    looking l = {.nearest = {.text = pattern, .bytes = bytes, .patterns = true}};
     att_gradients_each(learner, look, &l);
     if (l.found) continue;
     char near[200];

@@ -695,6 +695,37 @@ def check_threads_and_targets(program):
     return None if len(seen) == 2 else f"classes seen: {list(seen)}"
 
 
+def write_attention(path, value, keys):
+    """q, k, v of one head of 32 for sdpa, all numbers alike."""
+    header, data = {}, b""
+    for name, rows in (("q", 1), ("k", keys), ("v", keys)):
+        bytes_ = struct.pack("<f", value) * rows * 32
+        header[name] = {"dtype": "F32", "shape": [1, 1, rows, 32],
+                        "data_offsets": [len(data), len(data) + len(bytes_)]}
+        data += bytes_
+    text = json.dumps(header).encode()
+    with open(path, "wb") as stream:
+        stream.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def check_cache_types_fail_alone(program):
+    """sdpa --cache measures the types that hold a number where another cannot"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.safetensors")
+        write_attention(path, 1e6, 3)
+        types = {t["dtype"]: t for t in read_json(program, "sdpa", "--cache", path)["cache"]}
+        if list(types) != ["f32", "f16", "bf16", "q8_0", "q4_0"]:
+            return f"types {list(types)}"
+        if "f16" not in types["f16"].get("reason", "") or types["f32"].get("out_rms") != 0:
+            return f"{types}"
+        if "reason" in types["bf16"]:
+            return f"{types['bf16']}"
+        write_attention(path, 1, 0)
+        done = run(program, "sdpa", "--cache", path)
+    told = done.stderr.decode()
+    return None if done.returncode == 1 and "S is 0" in told else f"{done.returncode} {told}"
+
+
 def check_bench_of_gradients(program):
     """bench backward counts the visible pairs of its shapes"""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as shapes:

@@ -439,6 +439,12 @@ static void test_unknown_names_get_the_nearest(void **state) {
                 att_capture_create(&capture, s.session, "logits,blocks.2.attn.hook_q", 0, 0));
   assert_message_has("blocks.0.attn.hook_q");
   assert_status(ATT_NOT_FOUND, att_capture_create(&capture, s.session, "hook_pos_embed", 0, 0));
+  assert_status(ATT_NOT_FOUND, att_capture_create(&capture, s.session, "hook_pattern", 0, 0));
+  assert_message_has("nearest: *.hook_pattern");
+  assert_status(ATT_NOT_FOUND, att_capture_create(&capture, s.session, "*.hook_patern", 0, 0));
+  assert_message_has("nearest: *.hook_pattern");
+  assert_status(ATT_NOT_FOUND, att_capture_create(&capture, s.session, "atn.hook_z", 0, 0));
+  assert_message_has("nearest: *.attn.hook_z");
   assert_status(ATT_BAD_ARGUMENT, att_capture_create(&capture, s.session, " , ", 0, 0));
   close_scene(&s);
 }
