@@ -246,7 +246,7 @@ static att_status find_items(int64_t *found, att_edits *edits, const att_edit *l
     if (!list[i].change && !att_edit_op_name(list[i].op))
       return att_fail(ATT_BAD_ARGUMENT, "edit %lld: no operation %d", (long long)i,
                       (int)list[i].op);
-    ATT_TRY(att_range_check(list[i].heads, "heads", config->heads));
+    ATT_TRY(att_range_check(list[i].heads, "heads", INT64_MAX));
     ATT_TRY(att_range_check(list[i].positions, "positions", INT64_MAX));
     ATT_TRY(att_range_check(list[i].keys, "keys", INT64_MAX));
     ATT_TRY(att_selection_check(config, list[i].at));
