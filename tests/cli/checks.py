@@ -527,7 +527,9 @@ def check_pictures_show_what_json_says(program):
     with tempfile.TemporaryDirectory() as folder:
         for prompt in (*HOSTILE, '</script><b>"&amp;<!--'):
             view = ["look", "-m", MODEL, "-L", "2", "-H", "1"]
-            paths = {kind: os.path.join(folder, "x." + kind) for kind in ("svg", "html", "png")}
+            # Millions of pixels take a sanitizer a minute: pictures of the short ones.
+            kinds = ("svg", "html", "png")[:3 if len(prompt) < 200 else 2]
+            paths = {kind: os.path.join(folder, "x." + kind) for kind in kinds}
             for kind, path in paths.items():
                 zoom = ["--zoom", "2"] if kind == "png" else []
                 done = run(program, *view, "-o", path, *zoom, "--", prompt)
@@ -543,6 +545,8 @@ def check_pictures_show_what_json_says(program):
             for got, want in zip(drawn, sum(wanted, []), strict=True):
                 if (got is None) != (want is None) or (want and abs(got / want - 1) > 1e-5):
                     return f"svg: {got}, not {want}: {prompt!r}"
+            if "png" not in paths:
+                continue
             with open(paths["png"], "rb") as file:
                 head = file.read(24)
             side = 12 * len(wanted) + 8 + 8  # cells of 6 pixels, twice as large, and a gap around
