@@ -151,10 +151,25 @@ static att_status make_bpe(att_runtime *runtime, const att_train_settings *s, co
   return status;
 }
 
-static att_status copy_tokenizer(att_runtime *runtime, const char *from, const char *path) {
+/* The tokenizer that a model came with: any other gives its ids other meanings. */
+static att_status open_own(att_tokenizer **out, att_runtime *runtime, const char *model) {
+  att_checkpoint checkpoint;
+  ATT_TRY(att_checkpoint_open(&checkpoint, runtime, model));
+  att_status status = checkpoint.open_tokenizer(out, &checkpoint);
+  att_checkpoint_close(&checkpoint);
+  if (status != ATT_NOT_FOUND) return status;
+  return att_fail(ATT_BAD_ARGUMENT, "\"tokenizer\" is not given, and \"start\", %s, has none",
+                  model);
+}
+
+static att_status copy_tokenizer(att_runtime *runtime, const att_train_settings *s,
+                                 const char *path) {
   att_tokenizer *tokenizer;
   att_tokenizer_copy copy;
-  ATT_TRY(att_tokenizer_open(&tokenizer, runtime, from, 0));
+  if (s->tokenizer[0])
+    ATT_TRY(att_tokenizer_open(&tokenizer, runtime, s->tokenizer, 0));
+  else
+    ATT_TRY(open_own(&tokenizer, runtime, s->start));
   att_status status = att_tokenizer_store(&copy, tokenizer, att_tokenizer_size(tokenizer));
   att_tokenizer_free(tokenizer);
   ATT_TRY(status);
@@ -168,7 +183,7 @@ static att_status make_tokenizer(att_runtime *runtime, const att_train_settings 
   if (!strcmp(s->tokenizer, "characters")) return make_characters(runtime, s->data, path);
   if (!strcmp(s->tokenizer, "bytes")) return make_bytes(runtime, path);
   if (!strcmp(s->tokenizer, "bpe")) return make_bpe(runtime, s, path);
-  return copy_tokenizer(runtime, s->tokenizer, path);
+  return copy_tokenizer(runtime, s, path);
 }
 
 /* ---- tokens ---- */

@@ -125,6 +125,7 @@ att_status att_train_settings_read(att_train_settings *out, const att_runtime *r
   for (int64_t i = 0; i < n; i++) ATT_TRY(read_change(&settings, runtime, changes[i]));
   if (!settings.data[0]) return att_fail(ATT_BAD_ARGUMENT, "%s: \"data\" is not given", path);
   if (!settings.output[0]) return att_fail(ATT_BAD_ARGUMENT, "%s: \"output\" is not given", path);
+  if (!settings.tokenizer[0] && !settings.start[0]) strcpy(settings.tokenizer, "characters");
   bool cosine = !strcmp(settings.schedule, "cosine");
   if (!cosine && strcmp(settings.schedule, "constant") != 0)
     return att_fail(ATT_BAD_ARGUMENT, "\"schedule\" is \"%s\", neither cosine nor constant",

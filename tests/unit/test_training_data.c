@@ -228,6 +228,35 @@ static void a_given_tokenizer_is_replaced(void **state) {
   att_runtime_free(runtime);
 }
 
+/* A vocabulary made from the data would give a trained model's ids other meanings. */
+static void a_model_goes_on_with_another_vocabulary(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  const char *bytes[3] = {"tokenizer=bytes", "steps=1", NULL};
+  att_training *training = open_run(runtime, "first", bytes);
+  att_training_report r;
+  assert_ok(att_training_step(training, &r));
+  att_training_free(training);
+  const char *more[3] = {place("start", "first/step-00000001"), NULL};
+  training = open_run(runtime, "second", more);
+  static const unsigned char want[] = "mät"; /* bytes are ids; characters are not */
+  bool found = false;
+  for (int64_t at = 0; at + 4 <= training->data.n && !found; at++) {
+    found = true;
+    for (int i = 0; i < 4; i++) found &= training->data.tokens[at + i] == want[i];
+  }
+  assert_true(found);
+  assert_int_equal(training->data.vocab, 257);
+  att_training_free(training);
+  char path[160];
+  snprintf(path, sizeof path, "%s/first/step-00000001/tokenizer.json", folder);
+  assert_int_equal(unlink(path), 0);
+  const char *changes[] = {place("start", "first/step-00000001"), place("output", "third")};
+  assert_status(ATT_BAD_ARGUMENT, att_training_open(&training, runtime, config, changes, 2));
+  assert_message_has("\"tokenizer\" is not given");
+  att_runtime_free(runtime);
+}
+
 /* Long texts are cut into pieces of 2^18 bytes and more; here with line ends that may
  * be cut behind and ones that may not, and bytes of many. */
 static void pieces_of_a_text_have_other_tokens(void **state) {
@@ -322,6 +351,7 @@ int main(void) {
       cmocka_unit_test(a_folder_is_read_in_another_order),
       cmocka_unit_test(documents_run_into_each_other),
       cmocka_unit_test(a_given_tokenizer_is_replaced),
+      cmocka_unit_test(a_model_goes_on_with_another_vocabulary),
       cmocka_unit_test(pieces_of_a_text_have_other_tokens),
       cmocka_unit_test(a_text_does_not_come_back_from_its_tokens),
       cmocka_unit_test(tokens_are_read_instead_of_mapped),
