@@ -26,7 +26,8 @@ typedef struct att_training att_training;
 /* Reads the file, then `settings` ("steps=100", n of them) that replace what it
  * says, prepares the data and takes all memory. NOT_FOUND, IO, CORRUPT (the file,
  * or a checkpoint, by name), BAD_ARGUMENT (a key by its name), UNSUPPORTED,
- * OUT_OF_MEMORY, TOO_LARGE. */
+ * OUT_OF_MEMORY, TOO_LARGE; WRONG_STATE while another run, of any process, is at work
+ * in the folder. */
 ATT_API att_status att_training_open(att_training **out, att_runtime *runtime, const char *config,
                                      const char *const *settings, int64_t n);
 ATT_API void att_training_free(att_training *training);

@@ -20,7 +20,7 @@ typedef struct att_data {
   uint64_t checksum;
 } att_data;
 
-/* Makes the run's tokenizer.json and tokens.npy, or finds them. */
+/* Makes the run's tokenizer.json and tokens.npy, or finds them; its folder must be there. */
 att_status att_data_open(att_data *out, att_runtime *runtime, const att_train_settings *settings);
 void att_data_close(att_data *data);
 

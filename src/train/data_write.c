@@ -293,7 +293,6 @@ static att_status open_tokens(att_data *data, att_runtime *runtime, const att_tr
 static att_status fill(att_data *data, att_runtime *runtime, const att_train_settings *s) {
   char words[PATH], tokens[PATH];
   att_tokenizer *tokenizer;
-  ATT_TRY(att_folder_make(s->output));
   ATT_TRY(join(words, s->output, "tokenizer.json"));
   ATT_TRY(join(tokens, s->output, "tokens.npy"));
   if (!att_path_is_file(words)) ATT_TRY(make_tokenizer(runtime, s, words));

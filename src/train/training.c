@@ -112,6 +112,8 @@ static void describe(att_training *t) {
 static att_status fill(att_training *t, const char *config, const char *const *settings,
                        int64_t n) {
   ATT_TRY(att_train_settings_read(&t->settings, t->runtime, config, settings, n));
+  ATT_TRY(att_training_lock(t));
+  ATT_TRY(att_training_clean(t));
   ATT_TRY(att_data_open(&t->data, t->runtime, &t->settings));
   ATT_TRY(create_learner(t));
   if (t->data.vocab > t->learner->parameters.config.vocab)
@@ -133,6 +135,7 @@ att_status att_training_open(att_training **out, att_runtime *runtime, const cha
   att_training *training;
   ATT_TRY(att_alloc((void **)&training, runtime, 1, sizeof *training, "a run of training"));
   training->runtime = runtime;
+  training->lock = -1;
   att_status status = fill(training, config, settings, n);
   if (status == ATT_OK)
     *out = training;
@@ -149,6 +152,7 @@ void att_training_free(att_training *t) {
   att_release(r, t->batch.tokens, t->batch_tokens, sizeof(int32_t));
   att_learner_free(t->learner);
   att_data_close(&t->data);
+  att_training_unlock(t);
   att_release(r, t, 1, sizeof *t);
 }
 

@@ -17,6 +17,7 @@ struct att_training {
   double best;    /* validation loss so far */
   int64_t waited; /* evaluations since */
   bool done;
+  int lock; /* file that is locked, or -1 */
   att_training_info info;
 };
 
@@ -28,8 +29,16 @@ double att_train_rate(const att_train_settings *settings, int64_t step);
 att_status att_training_path(char out[ATT_FOLDER_PATH], const att_training *training,
                              const char *name);
 
-/* Goes on from the newest checkpoint, if there is one. Removes what a killed run
- * left half written, and lines of its log past the checkpoint. */
+/* Makes the folder and keeps other runs out of it, also those of this process, until it
+ * is unlocked or the process ends. WRONG_STATE if there is one, IO. */
+att_status att_training_lock(att_training *training);
+void att_training_unlock(att_training *training);
+
+/* Removes what killed runs left half written; under the lock only. */
+att_status att_training_clean(const att_training *training);
+
+/* Goes on from the newest checkpoint, if there is one. Removes lines of the log past
+ * it. */
 att_status att_training_resume(att_training *training);
 
 /* Writes a checkpoint and removes those that need not stay. */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -138,16 +139,31 @@ static att_status shorten_log(const att_training *t) {
   return status == ATT_OK ? att_file_commit(&writer, t->runtime) : status;
 }
 
+/* Checkpoints (base/folder.c) and files (base/file_write.c) under their first names. */
+static bool is_half_written(const char *name) {
+  return (!strncmp(name, CHECKPOINT, strlen(CHECKPOINT)) && ends_with(name, ".part")) ||
+         (!strncmp(name, ".attend-", strlen(".attend-")) && ends_with(name, ".tmp"));
+}
+
+att_status att_training_clean(const att_training *t) {
+  char name[ATT_FOLDER_NAME] = "", path[ATT_FOLDER_PATH];
+  while (att_folder_next(name, t->settings.output)) {
+    if (!is_half_written(name)) continue;
+    ATT_TRY(att_training_path(path, t, name));
+    if (att_path_is_folder(path))
+      att_folder_remove(path);
+    else
+      unlink(path);
+  }
+  return ATT_OK;
+}
+
 att_status att_training_resume(att_training *t) {
   char name[ATT_FOLDER_NAME] = "", path[ATT_FOLDER_PATH], newest_name[32];
   const char *note;
   int64_t newest = -1;
-  while (att_folder_next(name, t->settings.output)) {
+  while (att_folder_next(name, t->settings.output))
     if (step_of(name) > newest) newest = step_of(name);
-    if (strncmp(name, CHECKPOINT, strlen(CHECKPOINT)) || !ends_with(name, ".part")) continue;
-    ATT_TRY(att_training_path(path, t, name));
-    att_folder_remove(path);
-  }
   if (newest >= 0) {
     name_of(newest_name, newest);
     ATT_TRY(att_training_path(path, t, newest_name));

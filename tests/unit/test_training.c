@@ -139,6 +139,28 @@ static void a_killed_run_ends_elsewhere(void **state) {
   free(log);
 }
 
+/* What a killed run left goes, but not while that run is alive. */
+static void a_second_run_ruins_the_first(void **state) {
+  (void)state;
+  char part[256], temporary[256];
+  go(output("busy"), NULL, 2);
+  snprintf(temporary, sizeof temporary, "%s/busy/.attend-1-0.tmp", folder);
+  snprintf(part, sizeof part, "%s/busy/step-00000004.1-0.part", folder);
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_training *first = open_run(runtime, output("busy"), NULL), *second;
+  assert_int_equal(mkdir(part, 0777), 0);
+  fclose(fopen(temporary, "w"));
+  const char *change = output("busy");
+  assert_status(ATT_WRONG_STATE, att_training_open(&second, runtime, config, &change, 1));
+  assert_message_has("busy: another attend train is at work here");
+  assert_int_equal(access(part, F_OK) | access(temporary, F_OK), 0);
+  att_training_free(first);
+  att_training_free(open_run(runtime, output("busy"), NULL));
+  assert_int_not_equal(access(part, F_OK), 0);
+  assert_int_not_equal(access(temporary, F_OK), 0);
+  att_runtime_free(runtime);
+}
+
 static void checkpoints_pile_up(void **state) {
   (void)state;
   static const int there[] = {2, 4, 8, 16, 22, 24}, gone[] = {6, 10, 12, 14, 18, 20};
@@ -278,6 +300,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stopped_run_ends_elsewhere),
       cmocka_unit_test(a_killed_run_ends_elsewhere),
+      cmocka_unit_test(a_second_run_ruins_the_first),
       cmocka_unit_test(checkpoints_pile_up),
       cmocka_unit_test(a_damaged_checkpoint_is_gone_on_with),
       cmocka_unit_test(a_full_disk_costs_a_checkpoint),
