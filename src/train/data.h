@@ -18,6 +18,7 @@ typedef struct att_data {
   int64_t vocab;
   int32_t separator; /* id between documents, or -1 */
   uint64_t checksum;
+  uint64_t text_bytes; /* of all files of the text; 0: they are gone */
 } att_data;
 
 /* Makes the run's tokenizer.json and tokens.npy, or finds them; its folder must be there. */

@@ -36,6 +36,14 @@ static att_status visit_files(const char *data, visit_fn *visit, void *context) 
   return n ? ATT_OK : att_fail(ATT_NOT_FOUND, "%s has no files", data);
 }
 
+static att_status add_bytes(const char *path, void *context) {
+  att_file file;
+  ATT_TRY(att_file_map(&file, path));
+  *(uint64_t *)context += file.bytes;
+  att_file_unmap(&file);
+  return ATT_OK;
+}
+
 /* ---- tokenizers ---- */
 
 typedef struct characters {
@@ -305,6 +313,8 @@ static att_status fill(att_data *data, att_runtime *runtime, const att_train_set
   if (status == ATT_OK && !att_path_is_file(tokens))
     status = make_tokens(runtime, s, tokenizer, data->separator, tokens);
   att_tokenizer_free(tokenizer);
+  if (status == ATT_OK && visit_files(s->data, add_bytes, &data->text_bytes) != ATT_OK)
+    data->text_bytes = 0; /* a run that goes on needs the tokens only */
   return status == ATT_OK ? open_tokens(data, runtime, s, tokens) : status;
 }
 

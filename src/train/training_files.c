@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "train/training.h"
 
-enum { LINE = 512 };
+enum { LINE = 512, KNOWN = 5 };
 #define CHECKPOINT "step-"
 
 att_status att_training_path(char out[ATT_FOLDER_PATH], const att_training *t, const char *name) {
@@ -38,6 +38,28 @@ static void name_of(char out[32], int64_t step) {
 static bool ends_with(const char *text, const char *end) {
   size_t n = strlen(text), m = strlen(end);
   return n >= m && !strcmp(text + n - m, end);
+}
+
+/* ---- what tokens.npy was made of ---- */
+
+/* It is made once, so that a changed setting of these would do nothing. */
+typedef struct known {
+  const char *key, *what;
+  uint64_t value;
+} known;
+
+static void find_known(known out[KNOWN], const att_training *t) {
+  const att_train_settings *s = &t->settings;
+  uint64_t vocab = strcmp(s->tokenizer, "bpe") ? 0 : (uint64_t)s->vocab, validation;
+  memcpy(&validation, &s->validation, sizeof validation);
+  const char *tokenizer = s->tokenizer[0] ? s->tokenizer : s->start;
+  const known all[KNOWN] = {
+      {"data", "\"data\"", att_checksum(s->data, strlen(s->data))},
+      {"data_bytes", "\"data\", by its size,", t->data.text_bytes},
+      {"tokenizer", "\"tokenizer\"", att_checksum(tokenizer, strlen(tokenizer))},
+      {"vocab", "\"vocab\"", vocab},
+      {"validation", "\"validation\"", validation}};
+  memcpy(out, all, sizeof all);
 }
 
 /* ---- saving ---- */
@@ -75,8 +97,15 @@ att_status att_training_save(att_training *t) {
   ATT_TRY(att_training_path(tokenizer, t, "tokenizer.json"));
   uint64_t best;
   memcpy(&best, &t->best, sizeof best);
-  snprintf(note, sizeof note, "{\"tokens\": \"%016llx\", \"best\": \"%016llx\", \"waited\": %lld}",
-           (unsigned long long)t->data.checksum, (unsigned long long)best, (long long)t->waited);
+  int n = snprintf(
+      note, sizeof note, "{\"tokens\": \"%016llx\", \"best\": \"%016llx\", \"waited\": %lld",
+      (unsigned long long)t->data.checksum, (unsigned long long)best, (long long)t->waited);
+  known all[KNOWN];
+  find_known(all, t);
+  for (int i = 0; i < KNOWN; i++)
+    n += snprintf(note + n, sizeof note - (size_t)n, ", \"%s\": \"%016llx\"", all[i].key,
+                  (unsigned long long)all[i].value);
+  snprintf(note + n, sizeof note - (size_t)n, "}");
   ATT_TRY(att_learner_save(t->learner, path, tokenizer, note));
   return remove_old(t);
 }
@@ -94,6 +123,24 @@ static bool read_hex(uint64_t *out, const att_json_node *node) {
   return true;
 }
 
+/* Older checkpoints name none of them. */
+static att_status check_known(att_training *t, const char *path, const att_json_node *root) {
+  known all[KNOWN];
+  find_known(all, t);
+  for (int i = 0; i < KNOWN; i++) {
+    const att_json_node *node = att_json_member(root, all[i].key);
+    uint64_t value;
+    if (!node) continue;
+    if (!read_hex(&value, node)) return att_fail(ATT_CORRUPT, "%s: its note is damaged", path);
+    bool gone = !strcmp(all[i].key, "data_bytes") && !all[i].value;
+    if (gone) t->data.text_bytes = value; /* tokens.npy is enough, and the next note says it */
+    if (gone || value == all[i].value) continue;
+    return att_fail(ATT_UNSUPPORTED, "%s was made with another %s; another \"output\" begins anew",
+                    path, all[i].what);
+  }
+  return ATT_OK;
+}
+
 static att_status read_note(att_training *t, const char *path, const char *note) {
   att_json *json;
   uint64_t tokens, best;
@@ -105,8 +152,10 @@ static att_status read_note(att_training *t, const char *path, const char *note)
     memcpy(&t->best, &best, sizeof best);
     t->waited = waited->integer;
   }
+  att_status status = good ? check_known(t, path, root) : ATT_OK;
   att_json_free(json);
   if (!good) return att_fail(ATT_CORRUPT, "%s was not written by a run of training", path);
+  ATT_TRY(status);
   if (tokens == t->data.checksum) return ATT_OK;
   return att_fail(ATT_UNSUPPORTED, "%s was made with other text than tokens.npy holds", path);
 }

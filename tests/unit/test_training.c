@@ -139,6 +139,70 @@ static void a_killed_run_ends_elsewhere(void **state) {
   free(log);
 }
 
+static void assert_refused(const char *run, const char *change, const char *what) {
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_training *training;
+  const char *changes[2] = {output(run), change};
+  assert_status(ATT_UNSUPPORTED, att_training_open(&training, runtime, config, changes, 2));
+  assert_message_has(what);
+  att_runtime_free(runtime);
+}
+
+/* Settings that a folder's tokens.npy or held-out part came from. */
+static void a_changed_text_is_ignored(void **state) {
+  (void)state;
+  char path[160], more[sizeof path + 8];
+  snprintf(path, sizeof path, "%s/more.txt", folder);
+  snprintf(more, sizeof more, "data=%s", path);
+  go(output("fixed"), "tokenizer=bpe", 2);
+  assert_refused("fixed", "tokenizer=bytes", "step-00000002 was made with another \"tokenizer\"");
+  assert_refused("whole", "validation=0.2", "another \"validation\"");
+  assert_refused("whole", more, "another \"data\"");
+  test_write_text(folder, "more.txt", "a text that is long enough to be learned from, but grows");
+  go(output("grown"), more, 2);
+  FILE *file = fopen(path, "a");
+  fputs(" later", file);
+  fclose(file);
+  assert_refused("grown", more, "another \"data\", by its size");
+  assert_int_equal(unlink(path), 0);
+  go(output("grown"), more, 2); /* without its text, which it read long ago */
+}
+
+/* Vocabularies of different sizes, of which settings say nothing but "vocab". */
+static void a_changed_vocabulary_is_ignored(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_training *training;
+  const char *changes[] = {output("words"), "tokenizer=bpe", "vocab=265", "steps=1"};
+  att_training_report r;
+  assert_ok(att_training_open(&training, runtime, config, changes, 4));
+  assert_ok(att_training_step(training, &r));
+  att_training_free(training);
+  changes[2] = "vocab=270";
+  assert_status(ATT_UNSUPPORTED, att_training_open(&training, runtime, config, changes, 4));
+  assert_message_has("another \"vocab\"");
+  att_runtime_free(runtime);
+}
+
+/* A note as it was before these settings stood in it. */
+static void an_older_checkpoint_is_refused(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  att_training *training = open_run(runtime, output("older"), NULL);
+  char path[256], note[128];
+  att_training_report r;
+  assert_ok(att_training_step(training, &r));
+  snprintf(path, sizeof path, "%s/older/step-00000001", folder);
+  snprintf(note, sizeof note, "{\"tokens\": \"%016llx\", \"best\": \"%016llx\", \"waited\": 0}",
+           (unsigned long long)training->data.checksum, 0x7ff0000000000000ull);
+  assert_ok(att_learner_save(training->learner, path, NULL, note));
+  att_training_free(training);
+  training = open_run(runtime, output("older"), NULL);
+  assert_int_equal(att_training_describe(training)->resumed_at, 1);
+  att_training_free(training);
+  att_runtime_free(runtime);
+}
+
 /* What a killed run left goes, but not while that run is alive. */
 static void a_second_run_ruins_the_first(void **state) {
   (void)state;
@@ -300,6 +364,9 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stopped_run_ends_elsewhere),
       cmocka_unit_test(a_killed_run_ends_elsewhere),
+      cmocka_unit_test(a_changed_text_is_ignored),
+      cmocka_unit_test(a_changed_vocabulary_is_ignored),
+      cmocka_unit_test(an_older_checkpoint_is_refused),
       cmocka_unit_test(a_second_run_ruins_the_first),
       cmocka_unit_test(checkpoints_pile_up),
       cmocka_unit_test(a_damaged_checkpoint_is_gone_on_with),
