@@ -1,4 +1,5 @@
 /* cmd_train.c — attend train: a run of training, watched. */
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,7 +85,7 @@ static void announce(const cli *c, const att_training_info *i, double limit) {
            (long long)i->tokens_a_step, i->flops_a_step * 1e-9, limit);
   if (i->resumed_at)
     cli_note(c, "goes on from step %lld", (long long)i->resumed_at);
-  else
+  else if (!isnan(i->first_loss))
     cli_note(c, "the loss of a fresh model should be about %.2f", i->first_loss);
 }
 
@@ -123,6 +124,23 @@ static void show_progress(const cli *c, const att_training_info *i, const att_tr
   }
   if (stays || !tty) fputc('\n', stderr);
   fflush(stderr);
+}
+
+/* What could only fail after hours of steps. */
+static int check_wishes(const cli *c, const att_training *training) {
+  const att_training_info *info = att_training_describe(training);
+  const att_model *model = att_learner_model(att_training_learner(training));
+  if (watching && !info->done && !info->evaluate_every)
+    return cli_usage(c, "--watch shows evaluations, and \"evaluate_every\" or \"validation\" "
+                        "leaves none");
+  if (watching && !info->done && att_model_describe(model)->context < 2)
+    return cli_usage(c, "--watch reads random tokens twice, and \"length\" is 1");
+  if (!picture) return CLI_OK;
+  const char *slash = strrchr(picture, '/');
+  char folder[4096] = ".";
+  if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - picture), picture);
+  if (access(folder, W_OK | X_OK) == 0) return CLI_OK;
+  return cli_fail(c, "%s cannot be written: %s: %s", picture, folder, strerror(errno));
 }
 
 /* ---- the end ---- */
@@ -183,14 +201,17 @@ static int take_step(const cli *c, att_training *training, att_training_report *
 
 static int run_steps(const cli *c, att_runtime *runtime, att_training *training) {
   const att_training_info *info = att_training_describe(training);
-  att_training_report r = {.done = info->done};
+  att_training_report r = {.done = info->done, .early = info->early};
   history h = {0};
   watch heads = {0};
   double limit = 1;
-  int code = att_measure_fma(&limit, runtime, 0.2) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  int code = check_wishes(c, training);
+  if (code != CLI_OK) return code;
+  code = att_measure_fma(&limit, runtime, 0.2) == ATT_OK ? CLI_OK : cli_fail_status(c);
   announce(c, info, limit);
   remember_log(&h, info->output);
   while (code == CLI_OK && !r.done) code = take_step(c, training, &r, &h, &heads, limit);
+  if (code == CLI_OK && r.early) cli_note(c, "the validation loss has stopped falling (patience)");
   if (code == CLI_OK && h.taken == 0) cli_note(c, "there is nothing left to do");
   if (code == CLI_OK && h.n > 0) code = draw(c, info, &h);
   if (code == CLI_OK) report(c, info, r.early, &h);
@@ -203,14 +224,21 @@ static int run(const cli *c, int n, char **operands) {
   (void)n;
   att_runtime *runtime;
   att_training *training;
+  char seed[32];
+  if (option_given(&c->seed)) {
+    if (changes.n == TEXTS_MOST) return cli_usage(c, "--set is given too often for --seed");
+    snprintf(seed, sizeof seed, "seed=%llu", (unsigned long long)c->seed);
+    changes.texts[changes.n++] = seed;
+  }
   int code = cli_runtime(&runtime, c);
   if (code != CLI_OK) return code;
   program_bytes = memory_resident();
-  if (att_training_open(&training, runtime, operands[0], changes.texts, changes.n) == ATT_OK) {
+  att_status status = att_training_open(&training, runtime, operands[0], changes.texts, changes.n);
+  if (status == ATT_OK) {
     code = run_steps(c, runtime, training);
     att_training_free(training);
   } else {
-    code = cli_fail_status(c);
+    code = status == ATT_BAD_ARGUMENT ? cli_usage(c, "%s", att_message()) : cli_fail_status(c);
   }
   att_runtime_free(runtime);
   return code;
@@ -224,7 +252,8 @@ const command cmd_train = {
              "them) and \"output\" (a folder) must be there, everything else has a usual value; "
              "docs/howto/train.md lists the settings. The output receives checkpoints that are "
              "models, a log (log.jsonl) and the loss curve (loss.png). The same command again "
-             "goes on where the run was stopped, and ends with the same bits.",
+             "goes on where the run was stopped, and ends with the same bits. --seed N is --set "
+             "seed=N.",
     .options = options,
     .run = run,
 };

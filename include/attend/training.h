@@ -42,7 +42,10 @@ typedef struct att_training_info {
   int64_t bytes, activation_bytes; /* memory of the run, and of activations in it */
   int64_t bytes_other;             /* of the run with the other choice of "recompute" */
   double flops_a_step;             /* 6 N tokens and attention's, forward and back */
-  double first_loss;               /* log of the vocabulary: what a fresh model has */
+  double first_loss;               /* log of the vocabulary: what a fresh model has; NaN if
+                                      there is a "start" */
+  bool early;                      /* done since the validation loss stopped falling */
+  int64_t evaluate_every;          /* steps between evaluations, 0: there are none */
 } att_training_info;
 ATT_API const att_training_info *att_training_describe(const att_training *training);
 

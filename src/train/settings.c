@@ -50,10 +50,10 @@ static att_status set_text(att_train_settings *out, const setting *s, const char
 
 static att_status set_number(att_train_settings *out, const setting *s, double value) {
   if (!(value >= s->least && value <= s->most))
-    return att_fail(ATT_BAD_ARGUMENT, "\"%s\" is %g, not from %g to %g", s->name, value, s->least,
-                    s->most);
+    return att_fail(ATT_BAD_ARGUMENT, "\"%s\" is %.15g, not from %.15g to %.15g", s->name, value,
+                    s->least, s->most);
   if (s->kind == KIND_COUNT && value != (double)(int64_t)value)
-    return att_fail(ATT_BAD_ARGUMENT, "\"%s\" is %g, not a whole number", s->name, value);
+    return att_fail(ATT_BAD_ARGUMENT, "\"%s\" is %.15g, not a whole number", s->name, value);
   switch (s->kind) {
   case KIND_TEXT: break;
   case KIND_COUNT: *(int64_t *)field(out, s) = (int64_t)value; break;
@@ -111,7 +111,8 @@ static att_status read_change(att_train_settings *out, const att_runtime *runtim
   int n = snprintf(text, sizeof text, "{\"%s\": %s}", name, equals + 1);
   if (n < 0 || n >= (int)sizeof text)
     return att_fail(ATT_TOO_LARGE, "the value of \"%s\" is too long", name);
-  return read_members(out, runtime, text, (size_t)n, change);
+  att_status status = read_members(out, runtime, text, (size_t)n, change);
+  return status == ATT_CORRUPT ? ATT_BAD_ARGUMENT : status; /* a setting, not a file */
 }
 
 att_status att_train_settings_read(att_train_settings *out, const att_runtime *runtime,

@@ -88,6 +88,11 @@ static double flops_a_step(const att_training *t) {
   return 6 * products * tokens + 3.5 * attention;
 }
 
+/* True if the validation loss has not fallen for too long. */
+static bool is_early(const att_training *t) {
+  return t->settings.patience && t->waited >= t->settings.patience;
+}
+
 static void describe(att_training *t) {
   att_training_info *i = &t->info;
   i->output = t->settings.output;
@@ -106,7 +111,9 @@ static void describe(att_training *t) {
   i->bytes_other = i->bytes - i->activation_bytes + other;
   i->flops_a_step = flops_a_step(t);
   i->done = t->done;
-  i->first_loss = att_log64((double)i->vocab);
+  i->first_loss = t->settings.start[0] ? (double)NAN : att_log64((double)i->vocab);
+  i->early = is_early(t);
+  i->evaluate_every = i->validation_tokens > 1 ? t->settings.evaluate_every : 0;
 }
 
 static att_status fill(att_training *t, const char *config, const char *const *settings,
@@ -122,8 +129,7 @@ static att_status fill(att_training *t, const char *config, const char *const *s
   ATT_TRY(create_batch(t));
   t->best = INFINITY;
   ATT_TRY(att_training_resume(t));
-  bool early = t->settings.patience && t->waited >= t->settings.patience;
-  t->done = early || att_learner_steps(t->learner) >= t->settings.steps;
+  t->done = is_early(t) || att_learner_steps(t->learner) >= t->settings.steps;
   describe(t);
   return ATT_OK;
 }
@@ -194,7 +200,7 @@ static bool is_due(int64_t step, int64_t every, int64_t last) {
 static bool takes_no_end(att_training *t, double loss) {
   t->waited = loss < t->best ? 0 : t->waited + 1;
   if (loss < t->best) t->best = loss;
-  return t->settings.patience && t->waited >= t->settings.patience;
+  return is_early(t);
 }
 
 static att_status step(att_training *t, att_training_report *r) {
