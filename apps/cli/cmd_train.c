@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attend/attend.h"
@@ -139,6 +140,9 @@ static int check_wishes(const cli *c, const att_training *training) {
   const char *slash = strrchr(picture, '/');
   char folder[4096] = ".";
   if (slash) snprintf(folder, sizeof folder, "%.*s", (int)(slash + 1 - picture), picture);
+  struct stat about;
+  if (stat(picture, &about) == 0 && S_ISDIR(about.st_mode))
+    return cli_fail(c, "%s cannot be written: it is a folder", picture);
   if (access(folder, W_OK | X_OK) == 0) return CLI_OK;
   return cli_fail(c, "%s cannot be written: %s: %s", picture, folder, strerror(errno));
 }
