@@ -21,7 +21,8 @@ static const option options[] = {
     {"block", 0, OPTION_FLAG, &request.block, "", 0, 0,
      "also the block around the head: residual stream, norms, feed-forward, with their lengths"},
     {"grad", 0, OPTION_FLAG, &gradients, "", 0, 0,
-     "also the row's gradients dV, dA, dS, dQ and dK of the loss of --target"},
+     "also the row's gradients dV, dA, dS, dQ and dK of the loss of --target; all numbers are those "
+     "of f32 weights then, which q4 and q6 files otherwise do not run with"},
     {"target", 0, OPTION_TEXT, &target, "TEXT", 0, 0,
      "with --grad: the token that should come next; default: the likeliest"},
     {"keys", 0, OPTION_INT, &most_keys, "N", 2, 1e9, "at most N keys get a line; default 16"},
@@ -34,6 +35,7 @@ static int run(const cli *c, int n, char **operands) {
   if (gradients && edit_given(&request.way.edits))
     return cli_usage(c, "--grad and --edit exclude each other: the way back is that of the model "
                         "without edits");
+  what.f32_weights = gradients; /* the way back has no other */
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = explain_collect(&e, c, &what, &request);
   if (code == CLI_OK && gradients) code = explain_grad_collect(&g, c, &e, target);

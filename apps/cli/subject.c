@@ -16,6 +16,7 @@ int subject_open_model(subject *s, const cli *c) {
   att_open_options options;
   att_open_options_init(&options);
   options.tokenizer_path = s->tokenizer_path;
+  options.f32_weights = s->f32_weights;
   progress bar = progress_begin(c, "loading");
   options.progress = progress_show;
   options.payload = &bar;

@@ -13,6 +13,7 @@ typedef struct subject {
   const char *model_path, *tokenizer_path; /* options; NULL: not given */
   const char *file_path;
   id_list given_ids;
+  bool f32_weights; /* set before opening: as att_open_options has it */
   att_runtime *runtime;
   att_model *model;
   const att_tokenizer *tokenizer; /* NULL: the model has none */

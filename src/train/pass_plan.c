@@ -16,8 +16,11 @@ static float *take(arena *a, int64_t floats) {
   return at;
 }
 
+/* Rows of the largest table that is learned. A rotation needs none, and its context is
+ * a number of a file that nothing in it bears out. */
 static int64_t widest_table(const att_config *c) {
-  return c->vocab > c->context ? c->vocab : c->context;
+  bool learned = c->position == ATT_POSITION_LEARNED;
+  return learned && c->context > c->vocab ? c->context : c->vocab;
 }
 
 static void keep_block(arena *a, att_kept *kept, const att_config *c, int64_t rows) {
