@@ -77,6 +77,12 @@ bool att_path_is_file(const char *path) {
   return path && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
+bool att_path_is_same(const char *path, const char *other) {
+  struct stat a, b;
+  return path && other && stat(path, &a) == 0 && stat(other, &b) == 0 && a.st_dev == b.st_dev &&
+         a.st_ino == b.st_ino;
+}
+
 /* Fills a piece, which `read` need not do at once; less only at the end. */
 static ssize_t read_piece(int descriptor, unsigned char *piece, size_t bytes) {
   size_t n = 0;

@@ -57,4 +57,7 @@ void att_file_sync_folder(const char *path);
 bool att_path_is_folder(const char *path);
 bool att_path_is_file(const char *path);
 
+/* True if both exist and are one, under whatever names. */
+bool att_path_is_same(const char *path, const char *other);
+
 #endif

@@ -114,10 +114,20 @@ void att_file_sync_folder(const char *path) {
   close(descriptor);
 }
 
+/* Why an earlier write failed is gone by now: writing once more most often fails in
+ * the same way. The file is lost in any case. */
+static bool failed_before(FILE *stream) {
+  if (!ferror(stream)) return false;
+  clearerr(stream);
+  errno = 0;
+  bool fails = putc(0, stream) == EOF || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
+  if (!fails || errno == 0) errno = EIO;
+  return true;
+}
+
 /* Everything is on the disk; the stream is closed in any case. */
 static bool finish_stream(FILE *stream) {
-  errno = EIO; /* for an earlier write error whose reason is gone */
-  bool fine = !ferror(stream) && fflush(stream) == 0;
+  bool fine = !failed_before(stream) && fflush(stream) == 0;
   if (fine && fsync(fileno(stream)) != 0) fine = errno == EINVAL; /* a file system without it */
   int error = errno;
   if (fclose(stream) != 0 && fine) return false;

@@ -61,7 +61,11 @@ static att_status check(const att_train_bpe_options *o, const char *out_path,
     return att_fail(ATT_BAD_ARGUMENT, "%s",
                     out_path == NULL ? "out_path is NULL" : "no text files");
   for (int64_t i = 0; i < n; i++)
-    if (paths[i] == NULL) return att_fail(ATT_BAD_ARGUMENT, "paths[%lld] is NULL", (long long)i);
+    if (paths[i] == NULL)
+      return att_fail(ATT_BAD_ARGUMENT, "paths[%lld] is NULL", (long long)i);
+    else if (att_path_is_same(paths[i], out_path))
+      return att_fail(ATT_BAD_ARGUMENT, "%s is a text to learn from, and not written over",
+                      out_path);
   ATT_TRY(check_special(o));
   if (o->vocab_size < BYTES + o->n_special || o->vocab_size > VOCAB_MAX)
     return att_fail(ATT_BAD_ARGUMENT, "vocab_size %lld is outside %lld … %d",
@@ -88,10 +92,7 @@ static att_status add_bytes(att_trainer *t) {
 static att_status write_file(const att_trainer *t, const att_list *json, const char *path) {
   att_file_writer writer;
   ATT_TRY(att_file_create(&writer, t->runtime, path));
-  if (fwrite(json->items, 1, (size_t)json->n, writer.stream) != (size_t)json->n) {
-    att_file_abandon(&writer, t->runtime);
-    return att_fail(ATT_IO, "%s: cannot write %lld bytes", path, (long long)json->n);
-  }
+  fwrite(json->items, 1, (size_t)json->n, writer.stream); /* commit sees what went wrong */
   return att_file_commit(&writer, t->runtime);
 }
 

@@ -3,6 +3,7 @@
 #include "support.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -213,6 +214,21 @@ static void a_disk_error_that_commit_does_not_see(void **state) {
   assert_no_leak(&memory);
 }
 
+static void a_full_disk_that_is_called_an_error_of_the_device(void **state) {
+  (void)state;
+  test_memory memory = {0};
+  att_runtime runtime = test_runtime(&memory);
+  att_file_writer writer;
+  assert_ok(att_file_create(&writer, &runtime, in_folder("model")));
+  assert_non_null(freopen("/dev/full", "wb", writer.stream));
+  fputs("lost", writer.stream);
+  assert_int_equal(fflush(writer.stream), EOF); /* long before commit */
+  errno = 0;
+  assert_status(ATT_IO, att_file_commit(&writer, &runtime));
+  assert_message_has(strerror(ENOSPC));
+  assert_no_leak(&memory);
+}
+
 static void a_folder_that_vanishes_before_commit(void **state) {
   (void)state;
   test_memory memory = {0};
@@ -330,6 +346,7 @@ int main(void) {
       TEST(an_abandoned_file_that_leaves_traces),
       TEST(two_writers_that_share_a_temporary_name),
       TEST(a_disk_error_that_commit_does_not_see),
+      TEST(a_full_disk_that_is_called_an_error_of_the_device),
       TEST(a_folder_that_vanishes_before_commit),
       TEST(a_target_that_cannot_be_created),
       TEST(a_link_that_is_replaced_by_a_file),
