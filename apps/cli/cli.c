@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "attend/status.h"
 #include "textshow.h"
@@ -48,6 +49,12 @@ int cli_fail_status(const cli *c) { return cli_fail(c, "%s", att_message()); }
 static void log_line(att_log_level level, const char *line, void *payload) {
   const cli *c = payload;
   if (level <= ATT_LOG_WARNING) cli_note(c, "%s", line);
+}
+
+int cli_new_file(const cli *c, const char *path, bool replace) {
+  struct stat about;
+  if (replace || stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return CLI_OK;
+  return cli_fail(c, "%s is already there; --force replaces it", path);
 }
 
 int cli_runtime(att_runtime **out, const cli *c) {

@@ -46,4 +46,7 @@ int cli_fail_status(const cli *c);
  * that is not there is a usage error: returns the exit code, 0 on success. */
 int cli_runtime(att_runtime **out, const cli *c);
 
+/* Complains if a file of this name is there and is not to be replaced. */
+int cli_new_file(const cli *c, const char *path, bool replace);
+
 #endif

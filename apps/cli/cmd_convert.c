@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 static const char *tokenizer_path;
-static bool without_tokenizer, without_heads;
+static bool without_tokenizer, without_heads, force;
 static int dtype;
 
 static const char *const dtypes[] = {NULL, "f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q6_K"};
@@ -21,6 +21,7 @@ static const option options[] = {
     {"no-tokenizer", 0, OPTION_FLAG, &without_tokenizer, NULL, 0, 0, "put none in"},
     {"no-heads", 0, OPTION_FLAG, &without_heads, NULL, 0, 0,
      "leave out the heads of an encoder, which fill gaps and pool; GGUF has no place for them"},
+    {"force", 0, OPTION_FLAG, &force, NULL, 0, 0, "replace a TARGET that is a file already there"},
     {0}};
 
 /* What came of it, by looking into the new file: "9 F32, 14 Q8_0". */
@@ -52,9 +53,10 @@ static int report(const cli *c, att_runtime *runtime, const char *source, const 
 static int run(const cli *c, int n, char **operands) {
   (void)n;
   att_runtime *runtime;
-  int code = cli_runtime(&runtime, c);
+  int code = cli_new_file(c, operands[1], force);
+  if (code == CLI_OK) code = cli_runtime(&runtime, c);
   if (code != CLI_OK) return code;
-  progress bar = progress_begin(c, "converting");
+  progress bar = progress_begin_stoppable(c, "converting");
   att_convert_options how;
   att_convert_options_init(&how);
   how.dtype = dtypes[dtype];
@@ -77,7 +79,9 @@ const command cmd_convert = {
     .about =
         "Writes the model SOURCE (a Hugging Face directory, a .gguf or a llama2.c .bin) as TARGET: "
         "a GGUF file if its name ends in .gguf, else a Hugging Face directory. The tokenizer goes "
-        "along. TARGET appears when it is complete.",
+        "along. TARGET appears when it is complete; it must not be there yet, but for a folder "
+        "that "
+        "is empty or, with --force, a file.",
     .options = options,
     .run = run,
 };

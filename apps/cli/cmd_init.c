@@ -9,6 +9,7 @@ enum { MOST = 1 << 30 };
 
 static att_init_options what;
 static const char *target;
+static bool force;
 static int dtype;
 
 static const char *const dtypes[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q6_K"};
@@ -31,13 +32,15 @@ static const option options[] = {
      "type of the matrices; default f32"},
     {"tokenizer", 'z', OPTION_TEXT, &what.tokenizer_path, "FILE", 0, 0,
      "tokenizer to put in; default: one that makes a token of every byte"},
+    {"force", 0, OPTION_FLAG, &force, NULL, 0, 0, "replace a TARGET that is a file already there"},
     {0}};
 
 static int run(const cli *c, int n, char **operands) {
   (void)n;
   att_runtime *runtime;
   if (!target) return cli_usage(c, "where to? Give -o TARGET");
-  int code = cli_runtime(&runtime, c);
+  int code = cli_new_file(c, target, force);
+  if (code == CLI_OK) code = cli_runtime(&runtime, c);
   if (code != CLI_OK) return code;
   what.struct_size = sizeof what;
   what.family = operands[0];
@@ -65,7 +68,8 @@ const command cmd_init = {
     .about = "Writes a new model of the FAMILY gpt2, llama or attention (llama without its "
              "feed-forward network; a directory only) with random weights, ready to be trained: "
              "normal with deviation 0.02, norms 1, biases 0. The same --seed gives the same "
-             "weights.",
+             "weights. TARGET must not be there yet, but for a directory that is empty or, with "
+             "--force, a file.",
     .options = options,
     .run = run,
 };

@@ -81,7 +81,7 @@ static int train(const cli *c, int n, char **files) {
   int code = choose_pattern(c);
   if (code == CLI_OK) code = cli_runtime(&what.runtime, c);
   if (code != CLI_OK) return code;
-  progress bar = progress_begin(c, "training");
+  progress bar = progress_begin_stoppable(c, "training");
   how.vocab_size = vocab_size;
   how.min_count = min_count;
   how.special = special.texts;

@@ -10,9 +10,13 @@
 #include "model/random_checkpoint.h"
 #include "tensor/quantize.h"
 
+static char small(char letter) { return letter >= 'A' && letter <= 'Z' ? letter + 32 : letter; }
+
+/* "model.GGUF" ends with ".gguf". */
 static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), m = strlen(end);
-  return n >= m && strcmp(text + n - m, end) == 0;
+  size_t n = strlen(text), m = strlen(end), i = 0;
+  while (n >= m && i < m && small(text[n - m + i]) == end[i]) i++;
+  return i == m;
 }
 
 static att_status read_dtype(int *out, const char *name) {
@@ -26,6 +30,18 @@ static att_status read_dtype(int *out, const char *name) {
   return att_fail(ATT_BAD_ARGUMENT,
                   "weights cannot be written as %s; f32, f16, bf16, q8_0, q4_0, q4_K or q6_K",
                   name);
+}
+
+/* Who names a file of another format does not want a folder of that name. */
+static att_status check_ending(const char *path) {
+  static const char *const others[] = {".bin", ".safetensors", ".npz",  ".npy",
+                                       ".pt",  ".pth",         ".onnx", ".ggml"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (ends_with(path, others[i]))
+      return att_fail(ATT_UNSUPPORTED,
+                      "%s: attend writes .gguf files and Hugging Face directories, not %s", path,
+                      others[i]);
+  return ATT_OK;
 }
 
 static att_status write_model(const att_export *e) {
@@ -96,6 +112,7 @@ att_status att_convert(att_runtime *runtime, const char *source, const char *tar
     return att_fail(ATT_BAD_ARGUMENT, "options are not set by att_convert_options_init");
   int dtype;
   att_checkpoint checkpoint;
+  ATT_TRY(check_ending(target));
   ATT_TRY(read_dtype(&dtype, options->dtype));
   ATT_TRY(att_checkpoint_open(&checkpoint, runtime, source));
   att_export e = {.runtime = runtime,
@@ -151,6 +168,7 @@ att_status att_init_model(att_runtime *runtime, const char *target,
   att_checkpoint checkpoint;
   bool has;
   int dtype;
+  ATT_TRY(check_ending(target));
   ATT_TRY(read_dtype(&dtype, o.dtype ? o.dtype : "f32"));
   ATT_TRY(choose_tokenizer(&copy, &has, &o.vocab, runtime, o.tokenizer_path));
   att_status status = att_random_checkpoint(&checkpoint, runtime, "random weights", &o);
