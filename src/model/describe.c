@@ -27,17 +27,22 @@ struct att_description {
 
 /* ---- tables of tensors ---- */
 
-static att_status list_folder(att_description *d, const char *path) {
-  att_folder folder = {.path = path};
-  d->format = "safetensors";
-  ATT_TRY(att_folder_archive(&d->archive, d->runtime, &folder));
+static void name_family(att_description *d, const att_folder *folder) {
   att_json *json;
-  if (att_folder_json(&json, d->runtime, &folder, "config.json") != ATT_OK) return ATT_OK;
+  if (att_folder_json(&json, d->runtime, folder, "config.json") != ATT_OK) return;
   const att_json_node *type = att_json_member(att_json_root(json), "model_type");
   if (type && type->type == ATT_JSON_STRING)
     snprintf(d->family, sizeof d->family, "%s", type->text);
   att_json_free(json);
-  return ATT_OK;
+}
+
+/* Without its weights, or a shard of them, a folder still says what it is of. */
+static att_status list_folder(att_description *d, const char *path) {
+  att_folder folder = {.path = path};
+  d->format = "safetensors";
+  name_family(d, &folder);
+  att_status status = att_folder_archive(&d->archive, d->runtime, &folder);
+  return status == ATT_NOT_FOUND && *d->family ? ATT_OK : status;
 }
 
 static att_status list_gguf(att_description *d, const char *path) {
@@ -49,14 +54,22 @@ static att_status list_gguf(att_description *d, const char *path) {
   return ATT_OK;
 }
 
-/* What begins like a GGUF is listed as one; all else is an archive or nothing. */
+static bool is_called_safetensors(const char *path) {
+  const char *dot = strrchr(path, '.');
+  return dot && !strcmp(dot, ".safetensors");
+}
+
+/* What begins like a GGUF is listed as one; all else is an archive or nothing. The
+ * format is set once it is certain, before a fault is found. */
 static att_status list_file(att_description *d, const char *path) {
   att_file file;
   ATT_TRY(att_file_map(&file, path));
   bool gguf = file.bytes >= 4 && !memcmp(file.data, "GGUF", 4);
   bool npy = file.bytes >= 6 && !memcmp(file.data, "\x93NUMPY", 6);
+  bool safetensors = (file.bytes > 8 && file.data[8] == '{') || is_called_safetensors(path);
   att_file_unmap(&file);
   if (gguf) return list_gguf(d, path);
+  if (npy || safetensors) d->format = npy ? "npy" : "safetensors";
   ATT_TRY(att_archive_open(&d->archive, d->runtime, path));
   d->format = npy ? "npy" : "safetensors";
   return ATT_OK;
@@ -94,11 +107,14 @@ static att_status accept(att_description *d, const char *path) {
 
 static att_status describe(att_description *d, const char *path) {
   att_status status = accept(d, path);
-  if (status == ATT_OUT_OF_MEMORY || status == ATT_NOT_FOUND || status == ATT_IO) return status;
+  bool folder = path && att_path_is_folder(path);
+  if (status == ATT_OUT_OF_MEMORY || status == ATT_IO) return status;
+  if (status == ATT_NOT_FOUND && !folder) return status; /* in a folder a part may be missing */
   if (status != ATT_OK) refuse(d);
   if (!path || (d->accepted && !strcmp(d->format, "llama2.c"))) return ATT_OK;
-  att_status listed = att_path_is_folder(path) ? list_folder(d, path) : list_file(d, path);
+  att_status listed = folder ? list_folder(d, path) : list_file(d, path);
   if (listed == ATT_OK || status == ATT_OK) return ATT_OK;
+  if (d->format && !folder) return listed;   /* the parser knows best what is wrong */
   return att_fail(status, "%s", d->refusal); /* nothing to tell but that */
 }
 
