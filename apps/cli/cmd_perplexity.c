@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "attend/describe.h"
 #include "attend/score.h"
 #include "attend/status.h"
 #include "bench.h"
@@ -31,7 +32,7 @@ static const option options[] = {
      "another model on the same text and windows, such as a quantised file of the first; may be "
      "given several times"},
     {"window", 'w', OPTION_INT, &window, "N", 2, MOST_WINDOW,
-     "tokens of a window, BOS included; default 1024, at most the model's context"},
+     "tokens of a window, BOS included; default 1024, at most the smallest context of the models"},
     {"stride", 0, OPTION_INT, &stride, "N", 1, MOST_WINDOW,
      "tokens from one window's beginning to the next; default half a window"},
     {0}};
@@ -141,8 +142,7 @@ static void print_text(const cli *c, const sums *s) {
 
 /* Models side by side; bits per byte compare those of different tokenizers too. */
 static void print_table(const cli *c, const sums *all, int64_t n) {
-  static const char *const heads[] = {"model", "weights", "perplexity", "bits/byte",
-                                      "more than the first"};
+  static const char *const heads[] = {"model", "weights", "perplexity", "bits/byte", "more bits"};
   table *rows = table_new(&c->term, "llrrr");
   for (int i = 0; i < 5; i++) table_head(rows, heads[i]);
   for (int64_t i = 0; i < n; i++) {
@@ -160,6 +160,7 @@ static void print_table(const cli *c, const sums *all, int64_t n) {
       table_put(rows, INK_FAINT, "%s", "");
   }
   table_print(rows, 0);
+  cli_note(c, "windows of %lld tokens, one every %lld", (long long)window, (long long)stride);
 }
 
 static int measure(sums *s, const cli *c, int32_t bos) {
@@ -197,9 +198,23 @@ static int fit(const cli *c) {
   return CLI_OK;
 }
 
+/* What is none, or more, than a model that goes on with a text. */
+static int check_kind(const cli *c) {
+  const att_model_info *info = att_model_describe(what.model);
+  if (info->kind == ATT_MODEL_ENCODER)
+    return cli_fail(c,
+                    "%s is an encoder: it reads texts but does not write (see attend help fill "
+                    "and embed)",
+                    info->name);
+  if (info->kind == ATT_MODEL_ENCODER_DECODER)
+    return cli_fail(c, "%s has an encoder: perplexity needs a model without one", info->name);
+  return CLI_OK;
+}
+
 /* One model on the text, which stays. */
 static int run_model(sums *s, const cli *c) {
   int code = subject_open_model(&what, c);
+  if (code == CLI_OK) code = check_kind(c);
   if (code == CLI_OK && !what.tokenizer)
     code =
         cli_fail(c, "%s has no tokenizer: give one with -z", att_model_describe(what.model)->name);
@@ -228,12 +243,32 @@ static void close_model(void) {
   what.runtime = NULL;
 }
 
+/* Models side by side read the same windows, so the usual one fits the smallest
+ * context. What cannot be described is refused when its turn comes. */
+static int choose_window(const cli *c) {
+  int code = cli_runtime(&what.runtime, c);
+  int64_t usual = USUAL_WINDOW;
+  for (int64_t i = -1; i < others.n && code == CLI_OK; i++) {
+    att_description *d = NULL;
+    if (att_describe(&d, what.runtime, i < 0 ? what.model_path : others.texts[i]) != ATT_OK)
+      continue;
+    const att_model_info *info = att_description_model(d);
+    if (info && info->context < usual) usual = info->context;
+    att_description_free(d);
+  }
+  att_runtime_free(what.runtime);
+  what.runtime = NULL;
+  window = usual;
+  return code;
+}
+
 static int run(const cli *c, int n, char **operands) {
   (void)n;
   const int64_t models = 1 + others.n;
   sums *all = memory_get((size_t)models, sizeof *all);
   what.file_path = operands[0];
   int code = subject_read_text(&what, c, 0, NULL);
+  if (code == CLI_OK && window == 0 && others.n > 0) code = choose_window(c);
   for (int64_t i = 0; i < models && code == CLI_OK; i++) {
     if (i > 0) {
       close_model();
@@ -264,7 +299,9 @@ const command cmd_perplexity = {
         "and but for the first window it is predicted from at least window - stride others. A "
         "smaller stride gives a better and slower measure. A newline at the end does not count.\n\n"
         "With --beside, models are measured on the same text and windows and shown together: "
-        "what a quantised file loses against the original.",
+        "what a quantised file loses against the original; \"more bits\" is by what part it needs "
+        "more "
+        "of them than the first.",
     .options = options,
     .run = run,
 };
