@@ -21,7 +21,8 @@ static const option options[] = {
     {"block", 0, OPTION_FLAG, &request.block, "", 0, 0,
      "also the block around the head: residual stream, norms, feed-forward, with their lengths"},
     {"grad", 0, OPTION_FLAG, &gradients, "", 0, 0,
-     "also the row's gradients dV, dA, dS, dQ and dK of the loss of --target; all numbers are those "
+     "also the row's gradients dV, dA, dS, dQ and dK of the loss of --target; all numbers are "
+     "those "
      "of f32 weights then, which q4 and q6 files otherwise do not run with"},
     {"target", 0, OPTION_TEXT, &target, "TEXT", 0, 0,
      "with --grad: the token that should come next; default: the likeliest"},

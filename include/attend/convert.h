@@ -38,7 +38,8 @@ ATT_API void att_convert_options_init(att_convert_options *options);
  * (of 32, of 256) are q8_0 if 32 divides them, else f16. `options` may be NULL. Memory: a few times
  * the largest weight, for a folder the whole model. NOT_FOUND (the source, or its tokenizer),
  * CORRUPT, UNSUPPORTED (what the target format cannot say: a family, a scale, a kind of tokenizer;
- * the message names it), BAD_ARGUMENT, IO (a target folder that is not empty), OUT_OF_MEMORY,
+ * the message names it; and a target whose name ends as a file of a format that is not written,
+ * such as .bin), BAD_ARGUMENT, IO (a target folder that is not empty), OUT_OF_MEMORY,
  * CANCELLED. */
 ATT_API att_status att_convert(att_runtime *runtime, const char *source, const char *target,
                                const att_convert_options *options);

@@ -27,8 +27,8 @@ typedef struct att_stored_tensor {
 
 /* Describes the file or folder at `path`; NULL is the built-in model. A model that
  * would be refused is described all the same if its format is one that attend
- * knows. NOT_FOUND, IO, UNSUPPORTED (of an unknown format), CORRUPT (so that not
- * even its tensors can be listed), OUT_OF_MEMORY. */
+ * knows, a folder even without its weights. NOT_FOUND, IO, UNSUPPORTED (of an unknown
+ * format), CORRUPT (so that not even its tensors can be listed), OUT_OF_MEMORY. */
 ATT_API att_status att_describe(att_description **out, att_runtime *runtime, const char *path);
 ATT_API void att_description_free(att_description *description);
 

@@ -146,7 +146,7 @@ def check_attend_reads_pairs(run):
     """attend eval reads the pairs, and a model that knows nothing gets half of them"""
     model = os.path.join(run.folder["story"], "random.gguf")
     subprocess.run([run.program, "init", "llama", "--layers", "1", "--width", "8", "--heads", "1",
-                    "--context", "512", "-o", model, "--quiet"], check=True, timeout=60)
+                    "--context", "512", "-o", model, "--force", "--quiet"], check=True, timeout=60)
     done = subprocess.run([run.program, "eval", "--json", "--quiet", "-m", model, "-p",
                            os.path.join(run.folder["story"], "pairs.jsonl")],
                           check=True, capture_output=True, timeout=600)
