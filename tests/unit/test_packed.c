@@ -165,7 +165,9 @@ static att_view make_blocks(att_dtype dtype, int64_t n, int64_t k) {
 static double rounded(const float *x, int64_t k) {
   const float *block = x + k / 32 * 32;
   double most = 0;
-  for (int j = 0; j < 32; j++) most = fmax(most, fabs((double)block[j]));
+  /* Not fmax of fabs: gcc 12 for ARM ends with an internal error on that loop. */
+  for (int j = 0; j < 32; j++)
+    if (fabs((double)block[j]) > most) most = fabs((double)block[j]);
   double d = most / 127;
   return d > 0 ? d * floor(fabs((double)x[k]) / d + 0.5) * (x[k] < 0 ? -1 : 1) : 0;
 }
