@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "attend/status.h"
@@ -55,6 +56,11 @@ int cli_new_file(const cli *c, const char *path, bool replace) {
   struct stat about;
   if (replace || stat(path, &about) != 0 || !S_ISREG(about.st_mode)) return CLI_OK;
   return cli_fail(c, "%s is already there; --force replaces it", path);
+}
+
+bool cli_path_ends_with(const char *path, const char *ending) {
+  size_t n = strlen(path), m = strlen(ending);
+  return n > m && !strcasecmp(path + n - m, ending);
 }
 
 int cli_runtime(att_runtime **out, const cli *c) {

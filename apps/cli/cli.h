@@ -49,4 +49,7 @@ int cli_runtime(att_runtime **out, const cli *c);
 /* Complains if a file of this name is there and is not to be replaced. */
 int cli_new_file(const cli *c, const char *path, bool replace);
 
+/* True of "map.PNG" and ".png": in any case, and with something before it. */
+bool cli_path_ends_with(const char *path, const char *ending);
+
 #endif

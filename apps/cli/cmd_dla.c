@@ -277,11 +277,7 @@ static int compare(const void *a, const void *b) {
 /* ---- showing ---- */
 
 static void print_json(const shares *s, int64_t shown) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json j = subject_json(&what);
   json_int(&j, "position", position);
   json_int(&j, "target", s->target);
   if (s->versus >= 0)

@@ -140,11 +140,7 @@ static void json_token(json *j, int32_t id) {
 }
 
 static void print_json(const gaps *g) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json j = subject_json(&what);
   json_open(&j, "gaps", '[');
   for (int64_t i = 0; i < g->n; i++) {
     json_open(&j, NULL, '{');

@@ -137,11 +137,7 @@ static int compare(const void *a, const void *b) {
 /* ---- showing ---- */
 
 static void print_json(const head_row *rows, int64_t n, const reading *r) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json j = subject_json(&what);
   json_ints(&j, "query_tokens", r->query_ids, r->n_queries);
   json_string(&j, "form", probe ? "probe" : "pattern");
   if (probe) json_int(&j, "period", probe);

@@ -97,21 +97,8 @@ static void column_free(column *k, const lens *l) {
   free(k->logits);
 }
 
-static void json_token(json *j, int32_t id, double probability) {
-  const char *bytes;
-  size_t n;
-  json_int(j, "id", id);
-  if (what.tokenizer && att_tokenizer_bytes(&bytes, &n, what.tokenizer, id) == ATT_OK)
-    json_bytes(j, "text", bytes, n);
-  json_double(j, "probability", probability);
-}
-
 static void print_json(const lens *l, const column *k) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json j = subject_json(&what);
   json_int(&j, "position", position);
   json_int(&j, "target", k->target);
   json_open(&j, "rows", '[');
@@ -127,7 +114,8 @@ static void print_json(const lens *l, const column *k) {
     json_open(&j, "top", '[');
     for (int64_t t = 0; t < d->n_top; t++) {
       json_open(&j, NULL, '{');
-      json_token(&j, d->top[t].id, (double)d->top[t].probability);
+      subject_json_token(&j, &what, d->top[t].id);
+      json_double(&j, "probability", (double)d->top[t].probability);
       json_close(&j);
     }
     json_close(&j);
@@ -229,11 +217,7 @@ static void print_grid(const lens *l, const int32_t *ids, int64_t first, const t
 }
 
 static void print_grid_json(const lens *l, const int32_t *ids) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json j = subject_json(&what);
   json_open(&j, "rows", '[');
   for (int64_t s = 0; s < l->n; s++) {
     json_open(&j, NULL, '{');

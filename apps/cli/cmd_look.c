@@ -78,11 +78,7 @@ static void print_json(const look *l) {
   static const char *const stages[] = {"raw", "scaled", "mask", "weights"};
   int64_t first = l->options.layer < 0 ? 0 : l->options.layer;
   int64_t end = l->options.layer < 0 ? l->layers : first + 1;
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(what.model)->name);
-  json_string(&j, "class", att_runtime_class(what.runtime));
-  json_ints(&j, "prompt_tokens", what.ids, what.n);
+  json j = subject_json(&what);
   json_ints(&j, "query_tokens", l->read.query_ids, l->read.n_queries);
   json_ints(&j, "key_tokens", l->read.key_ids, l->read.n_keys);
   json_string(&j, "stage", stages[l->options.stage]);

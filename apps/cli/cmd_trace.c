@@ -197,11 +197,7 @@ static void print_summary(const trace *t, const term *out) {
 
 static void print_json(const trace *t) {
   const att_session *session = t->read.session;
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(t->what->model)->name);
-  json_string(&j, "class", att_runtime_class(t->what->runtime));
-  json_ints(&j, "prompt_tokens", t->what->ids, t->what->n);
+  json j = subject_json(t->what);
   json_ints(&j, "tokens", att_session_tokens(session), att_session_length(session));
   json_int(&j, "bytes", att_capture_bytes(t->read.capture));
   json_open(&j, "tensors", '[');

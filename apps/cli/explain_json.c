@@ -40,11 +40,7 @@ static void one_key(json *j, const explained *e, int64_t at) {
 }
 
 void explain_json(const explained *e, bool block, const explained_grad *grad) {
-  json j = json_begin(stdout);
-  json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(e->what->model)->name);
-  json_string(&j, "class", att_runtime_class(e->what->runtime));
-  json_ints(&j, "prompt_tokens", e->what->ids, e->what->n);
+  json j = subject_json(e->what);
   json_ints(&j, "query_tokens", e->read.query_ids, e->read.n_queries);
   json_ints(&j, "key_tokens", e->read.key_ids, e->read.n_keys);
   json_int(&j, "layer", e->layer);

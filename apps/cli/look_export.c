@@ -4,11 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-static bool ends_with(const char *path, const char *ending) {
-  size_t n = strlen(path), m = strlen(ending);
-  return n > m && !strcmp(path + n - m, ending);
-}
-
 look_choice look_choice_of(const look *l) {
   const look_options *o = &l->options;
   look_choice choice = {0, l->layers, 0, l->heads};
@@ -23,8 +18,8 @@ enum { MOST_CELLS = 2000000 };
 int look_check_export(const cli *c, const look *l, const char *path, int64_t zoom) {
   const look_choice k = look_choice_of(l);
   const int64_t layers = k.layer_end - k.layer, heads = k.head_end - k.head;
-  const bool png = ends_with(path, ".png"), svg = ends_with(path, ".svg");
-  if (!png && !svg && !ends_with(path, ".html"))
+  const bool png = cli_path_ends_with(path, ".png"), svg = cli_path_ends_with(path, ".svg");
+  if (!png && !svg && !cli_path_ends_with(path, ".html"))
     return cli_usage(c, "-o %s: ends in none of .svg, .png, .html", path);
   if (zoom && !png) return cli_usage(c, "--zoom is for .png, not for %s", path);
   const int64_t cells = layers * heads * l->read.n_queries * l->read.n_keys;
@@ -51,13 +46,13 @@ int look_export(const cli *c, const look *l, const char *path, int64_t zoom) {
   term paper = term_plain(80, true); /* files are light unless the user says otherwise */
   paper.light = c->theme != THEME_DARK;
   errno = 0;
-  if (ends_with(path, ".png"))
+  if (cli_path_ends_with(path, ".png"))
     return look_write_png(path, l, &paper, zoom ? zoom : 1) == 0
                ? CLI_OK
                : cli_fail(c, "%s: %s", path, strerror(errno));
   FILE *out = fopen(path, "w");
   if (!out) return cli_fail(c, "%s: %s", path, strerror(errno));
-  if (ends_with(path, ".svg"))
+  if (cli_path_ends_with(path, ".svg"))
     look_write_svg(out, l, &paper);
   else
     look_write_html(out, l);

@@ -130,11 +130,7 @@ const char *run_finish_name(const att_generate_result *result) {
 double run_per_second(int64_t n, double seconds) { return seconds > 0 ? (double)n / seconds : 0; }
 
 static void json_token(json *j, const stream *s, int32_t id, double log) {
-  const char *bytes;
-  size_t n;
-  json_int(j, "id", id);
-  if (s->what->tokenizer && att_tokenizer_bytes(&bytes, &n, s->what->tokenizer, id) == ATT_OK)
-    json_bytes(j, "text", bytes, n);
+  subject_json_token(j, s->what, id);
   json_double(j, "logprob", log);
 }
 

@@ -166,3 +166,20 @@ label subject_label(const subject *s, const term *t, int32_t id, int most) {
   snprintf(number, sizeof number, "#%d", (int)id);
   return label_name(t, number, most);
 }
+
+json subject_json(const subject *s) {
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_string(&j, "model", att_model_describe(s->model)->name);
+  json_string(&j, "class", att_runtime_class(s->runtime));
+  json_ints(&j, "prompt_tokens", s->ids, s->n);
+  return j;
+}
+
+void subject_json_token(json *j, const subject *s, int32_t id) {
+  const char *bytes;
+  size_t n;
+  json_int(j, "id", id);
+  if (s->tokenizer && att_tokenizer_bytes(&bytes, &n, s->tokenizer, id) == ATT_OK)
+    json_bytes(j, "text", bytes, n);
+}

@@ -7,6 +7,7 @@
 
 #include "attend/model.h"
 #include "cli.h"
+#include "json_out.h"
 #include "textshow.h"
 
 typedef struct subject {
@@ -74,5 +75,12 @@ int subject_token(int32_t *out, const subject *s, const cli *c, const char *give
 
 /* A token as text for people, at most `most` columns; "#12" without a tokenizer. */
 label subject_label(const subject *s, const term *t, int32_t id, int most);
+
+/* Begins the object that --json prints with the model, its class of bits and the
+ * prompt's tokens; the caller goes on, closes it and calls json_end. */
+json subject_json(const subject *s);
+
+/* A token's "id" and, with a tokenizer, "text", in the object that is open. */
+void subject_json_token(json *j, const subject *s, int32_t id);
 
 #endif

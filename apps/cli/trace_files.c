@@ -13,14 +13,10 @@
 #include "memory.h"
 #include "trace.h"
 
-static bool ends_with(const char *path, const char *ending) {
-  size_t n = strlen(path), m = strlen(ending);
-  return n > m && !strcmp(path + n - m, ending);
-}
-
 bool trace_can_write(const char *path) {
-  return !strcmp(path, "-") || ends_with(path, ".csv") || ends_with(path, ".safetensors") ||
-         ends_with(path, ".npz") || ends_with(path, ".npy");
+  return !strcmp(path, "-") || cli_path_ends_with(path, ".csv") ||
+         cli_path_ends_with(path, ".safetensors") || cli_path_ends_with(path, ".npz") ||
+         cli_path_ends_with(path, ".npy");
 }
 
 /* ---- arrays ---- */
@@ -61,7 +57,7 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
 
 static int write_arrays(const trace *t, const cli *c) {
   int64_t n = att_capture_count(t->read.capture);
-  if (ends_with(t->output, ".npy") && n > 1)
+  if (cli_path_ends_with(t->output, ".npy") && n > 1)
     return cli_usage(c, ".npy holds one tensor, not %" PRId64 ": write .npz", n);
   const char **names = memory_get((size_t)n, sizeof *names);
   att_view *views = memory_get((size_t)n, sizeof *views);
@@ -71,9 +67,9 @@ static int write_arrays(const trace *t, const cli *c) {
     views[i] = tensor.values;
   }
   att_status status;
-  if (ends_with(t->output, ".npy"))
+  if (cli_path_ends_with(t->output, ".npy"))
     status = att_npy_write(t->what->runtime, t->output, views);
-  else if (ends_with(t->output, ".npz"))
+  else if (cli_path_ends_with(t->output, ".npz"))
     status = att_npz_write(t->what->runtime, t->output, n, names, views);
   else
     status = write_safetensors(t, n, names, views);
@@ -152,6 +148,6 @@ static int write_csv(const trace *t, const cli *c) {
 }
 
 int trace_write(const trace *t, const cli *c) {
-  bool csv = !strcmp(t->output, "-") || ends_with(t->output, ".csv");
+  bool csv = !strcmp(t->output, "-") || cli_path_ends_with(t->output, ".csv");
   return csv ? write_csv(t, c) : write_arrays(t, c);
 }

@@ -17,13 +17,13 @@ recipe.json has the seed, the numbers and the hashes of the files. Python's stan
 library is enough, and the same bytes come out everywhere.
 """
 import argparse
-import hashlib
 import json
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, ".."))
+import recipe  # noqa: E402
 from draw import Draw  # noqa: E402
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789"
@@ -94,18 +94,6 @@ def contents(numbers, count):
     yield "pairs.jsonl", map(json.dumps, pairs(tested))
 
 
-def write(out, numbers, count):
-    os.makedirs(out, exist_ok=True)
-    for name, lines in contents(numbers, count):
-        data = "".join(line + "\n" for line in lines).encode()
-        with open(os.path.join(out, name), "wb") as stream:
-            stream.write(data)
-        digest = hashlib.sha256(data).hexdigest()
-        whole = name != "train.txt" or count == numbers["lines"]
-        note = "" if not whole or digest == numbers["sha256"].get(name) else "  NOT THE RECIPE'S"
-        print(f"{digest}  {len(data):9}  {name}{note}")
-
-
 def problems(folder):
     def lines(name):
         with open(os.path.join(folder, name), encoding="utf-8") as stream:
@@ -135,15 +123,16 @@ def problems(folder):
 
 
 def main():
-    with open(os.path.join(HERE, "recipe.json"), encoding="utf-8") as stream:
-        numbers = json.load(stream)
+    numbers = recipe.read(HERE)
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("out")
     parser.add_argument("--lines", type=int, help="of the training text; default: the recipe's")
     parser.add_argument("--check", action="store_true")
     arguments = parser.parse_args()
     if not arguments.check:
-        write(arguments.out, numbers, arguments.lines or numbers["lines"])
+        count = arguments.lines or numbers["lines"]
+        recipe.write(arguments.out, contents(numbers, count),
+                     recipe.hashes(numbers, count == numbers["lines"]))
         return 0
     found = list(problems(arguments.out))
     print("\n".join(found) or "sound")

@@ -14,21 +14,16 @@ english.grammar is the English, recipe.json the seed and the numbers. Python's s
 library is enough, and the same bytes come out everywhere: recipe.json has their hashes.
 """
 import argparse
-import hashlib
 import json
 import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
+sys.path[:0] = [HERE, os.path.join(HERE, "..")]
 import check  # noqa: E402
 import grammar as g  # noqa: E402
 import ngram  # noqa: E402
-
-
-def recipe():
-    with open(os.path.join(HERE, "recipe.json"), encoding="utf-8") as stream:
-        return json.load(stream)
+import recipe  # noqa: E402
 
 
 def pairs(grammar, seed, each):
@@ -49,19 +44,6 @@ def contents(numbers, count):
     yield "pairs.jsonl", map(json.dumps, pairs(grammar, seed, numbers["pairs_each"]))
 
 
-def write(out, numbers, count):
-    os.makedirs(out, exist_ok=True)
-    for name, lines in contents(numbers, count):
-        data = "".join(line + "\n" for line in lines).encode()
-        with open(os.path.join(out, name), "wb") as stream:
-            stream.write(data)
-        digest = hashlib.sha256(data).hexdigest()
-        wanted = numbers["sha256"].get(name)
-        whole = name != "train.txt" or count == numbers["stories"]
-        note = "" if not whole or digest == wanted else "  NOT THE RECIPE'S"
-        print(f"{digest}  {len(data):9}  {name}{note}")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("out")
@@ -69,7 +51,7 @@ def main():
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--ngram", action="store_true")
     arguments = parser.parse_args()
-    numbers = recipe()
+    numbers = recipe.read(HERE)
     if arguments.check:
         problems = check.problems(g.Grammar(os.path.join(HERE, "english.grammar")), arguments.out)
         print("\n".join(problems) or "sound")
@@ -78,7 +60,9 @@ def main():
         for line in ngram.report(arguments.out):
             print(line)
         return 0
-    write(arguments.out, numbers, arguments.stories or numbers["stories"])
+    count = arguments.stories or numbers["stories"]
+    recipe.write(arguments.out, contents(numbers, count),
+                 recipe.hashes(numbers, count == numbers["stories"]))
     return 0
 
 

@@ -83,6 +83,14 @@ bool att_path_is_same(const char *path, const char *other) {
          a.st_ino == b.st_ino;
 }
 
+static char small(char letter) { return letter >= 'A' && letter <= 'Z' ? letter + 32 : letter; }
+
+bool att_path_ends_with(const char *path, const char *ending) {
+  size_t n = strlen(path), m = strlen(ending), i = 0;
+  while (n >= m && i < m && small(path[n - m + i]) == ending[i]) i++;
+  return i == m;
+}
+
 /* Fills a piece, which `read` need not do at once; less only at the end. */
 static ssize_t read_piece(int descriptor, unsigned char *piece, size_t bytes) {
   size_t n = 0;

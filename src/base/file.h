@@ -60,4 +60,8 @@ bool att_path_is_file(const char *path);
 /* True if both exist and are one, under whatever names. */
 bool att_path_is_same(const char *path, const char *other);
 
+/* True of "model.GGUF" and ".gguf": small letters, a dot included, that a path ends with
+ * in any case. */
+bool att_path_ends_with(const char *path, const char *ending);
+
 #endif

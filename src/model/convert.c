@@ -10,15 +10,6 @@
 #include "model/random_checkpoint.h"
 #include "tensor/quantize.h"
 
-static char small(char letter) { return letter >= 'A' && letter <= 'Z' ? letter + 32 : letter; }
-
-/* "model.GGUF" ends with ".gguf". */
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), m = strlen(end), i = 0;
-  while (n >= m && i < m && small(text[n - m + i]) == end[i]) i++;
-  return i == m;
-}
-
 static att_status read_dtype(int *out, const char *name) {
   att_dtype dtype;
   *out = ATT_KEEP_DTYPE;
@@ -37,7 +28,7 @@ static att_status check_ending(const char *path) {
   static const char *const others[] = {".bin", ".safetensors", ".npz",  ".npy",
                                        ".pt",  ".pth",         ".onnx", ".ggml"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-    if (ends_with(path, others[i]))
+    if (att_path_ends_with(path, others[i]))
       return att_fail(ATT_UNSUPPORTED,
                       "%s: attend writes .gguf files and Hugging Face directories, not %s", path,
                       others[i]);
@@ -45,7 +36,7 @@ static att_status check_ending(const char *path) {
 }
 
 static att_status write_model(const att_export *e) {
-  return ends_with(e->path, ".gguf") ? att_export_gguf(e) : att_export_huggingface(e);
+  return att_path_ends_with(e->path, ".gguf") ? att_export_gguf(e) : att_export_huggingface(e);
 }
 
 /* ---- converting ---- */
@@ -71,7 +62,7 @@ static att_status open_tokenizer(att_tokenizer **out, const att_checkpoint *sour
 /* The folder whose tokenizer a folder is to have, or NULL. */
 static const char *tokenizer_folder(const att_export *e, const att_convert_options *options) {
   const char *path = options->tokenizer_path ? options->tokenizer_path : e->source->path;
-  return !ends_with(e->path, ".gguf") && att_path_is_folder(path) ? path : NULL;
+  return !att_path_ends_with(e->path, ".gguf") && att_path_is_folder(path) ? path : NULL;
 }
 
 static att_status convert(att_export *e, const att_convert_options *options) {

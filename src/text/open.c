@@ -7,11 +7,6 @@
 
 enum { PATH_BYTES = 4096 };
 
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), m = strlen(end);
-  return n >= m && memcmp(text + n - m, end, m) == 0;
-}
-
 static att_status join(char out[PATH_BYTES], const char *folder, const char *name) {
   if (snprintf(out, PATH_BYTES, "%s/%s", folder, name) < PATH_BYTES) return ATT_OK;
   return att_fail(ATT_TOO_LARGE, "%s: the path is too long", folder);
@@ -48,9 +43,9 @@ static att_status load_json(att_tokenizer **out, const att_runtime *runtime, con
 static att_status load(att_tokenizer **out, const att_runtime *runtime, const att_file *file,
                        const char *path, int64_t vocab_size) {
   const char *bytes = (const char *)file->data;
-  if (ends_with(path, ".bin"))
+  if (att_path_ends_with(path, ".bin"))
     return att_load_llama2c(out, runtime, bytes, file->bytes, path, vocab_size);
-  if (ends_with(path, ".json")) return load_json(out, runtime, file, path);
+  if (att_path_ends_with(path, ".json")) return load_json(out, runtime, file, path);
   if (att_is_words(bytes, file->bytes))
     return att_load_words(out, runtime, bytes, file->bytes, path);
   return att_fail(ATT_UNSUPPORTED,

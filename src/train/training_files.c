@@ -35,11 +35,6 @@ static void name_of(char out[32], int64_t step) {
   snprintf(out, 32, CHECKPOINT "%08lld", (long long)step);
 }
 
-static bool ends_with(const char *text, const char *end) {
-  size_t n = strlen(text), m = strlen(end);
-  return n >= m && !strcmp(text + n - m, end);
-}
-
 /* ---- what tokens.npy was made of ---- */
 
 /* It is made once, so that a changed setting of these would do nothing. */
@@ -190,8 +185,8 @@ static att_status shorten_log(const att_training *t) {
 
 /* Checkpoints (base/folder.c) and files (base/file_write.c) under their first names. */
 static bool is_half_written(const char *name) {
-  return (!strncmp(name, CHECKPOINT, strlen(CHECKPOINT)) && ends_with(name, ".part")) ||
-         (!strncmp(name, ".attend-", strlen(".attend-")) && ends_with(name, ".tmp"));
+  return (!strncmp(name, CHECKPOINT, strlen(CHECKPOINT)) && att_path_ends_with(name, ".part")) ||
+         (!strncmp(name, ".attend-", strlen(".attend-")) && att_path_ends_with(name, ".tmp"));
 }
 
 att_status att_training_clean(const att_training *t) {
