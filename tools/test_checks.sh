@@ -60,6 +60,7 @@ refuse check_layers '<sys/mman.h> may' src/io/a.c '  #  include <sys/mman.h>'
 refuse check_layers 'shows other levels' docs/ARCHITECTURE.md 'L0 base'
 
 refuse check_sizes '701 lines' src/base/a.c "$(yes '/* a */' | head -701)"
+refuse check_sizes '701 lines' tests/cli/a.py "$(yes '# a' | head -701)"
 refuse check_sizes 'function of 81 lines' src/base/a.c 'int a(void) {' "$(yes '  ;' | head -79)" '}'
 sound_tree
 for file in a b c d; do yes '/* a */' | head -300 >src/base/$file.c; done

@@ -19,7 +19,7 @@ Cases stand in *.cases beside this file:
     ! !+ !- !~ !*                    the same for stderr
 
 Without a line about it an output must be empty. Checks that need more than
-that are functions in checks.py. $SHARED is the folder of published cases; a
+that are functions in checks*.py. $SHARED is the folder of published cases; a
 case that needs it and lacks it is skipped. Closes with N passed, N failed.
 """
 import glob

@@ -1,0 +1,224 @@
+"""Checks of the views into a model: trace, heads, lens, dla, look, explain; see checks.py."""
+import csv
+import glob
+import json
+import math
+import os
+import struct
+import subprocess
+import tempfile
+import xml.etree.ElementTree
+import zipfile
+
+from checks_tools import HOSTILE, MODEL, TINY, explain_is_consistent, far, flat, read_json, run
+
+
+def check_explain_json_of_builtin(program):
+    """attend explain --json of the built-in model is consistent"""
+    row = read_json(program, "explain")
+    if row["next"][0]["token"] != "Lovelace" or row["next"][0]["probability"] <= 0.9:
+        return f"next is {row['next'][0]}"
+    if row["keys"][row["key"]]["token"] != "Lovelace":
+        return f"the strongest key is {row['keys'][row['key']]}"
+    return explain_is_consistent(row)
+
+
+def check_look_json_is_explain_json(program):
+    """look and explain agree on weights and scores"""
+    row = read_json(program, "explain", "-L", "1")
+    for stage, key in (("weights", "weight"), ("raw", "raw"), ("scaled", "scaled"),
+                       ("mask", "score")):
+        heads = read_json(program, "look", "--stage", stage)["heads"]
+        values = [head for head in heads if head["layer"] == 1][0]["values"][row["query"]]
+        if values != [k[key] for k in row["keys"]]:
+            return f"{stage}: {values}"
+    return None
+
+
+def check_trace_files_are_what_json_says(program):
+    """trace writes the same numbers as npz (read by another zip reader), csv and JSON"""
+    select = ["trace", "--quiet", "-s", "blocks.1.attn.hook_pattern,blocks.0.attn.hook_z"]
+    tensors = {t["name"]: t["values"] for t in read_json(program, *select)["tensors"]}
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.npz")
+        subprocess.run([program, *select, "-o", path], check=True, stdout=subprocess.DEVNULL)
+        archive = zipfile.ZipFile(path)
+        if archive.testzip() or sorted(archive.namelist()) != sorted(n + ".npy" for n in tensors):
+            return f"npz: {archive.namelist()}"
+        for name, values in tensors.items():
+            data = archive.read(name + ".npy")
+            begin = 10 + struct.unpack("<H", data[8:10])[0]
+            if list(struct.unpack(f"<{(len(data) - begin) // 4}f", data[begin:])) != flat(values):
+                return f"npz: {name} differs"
+    lines = subprocess.run([program, *select, "-o", "-"], check=True, capture_output=True,
+                           text=True)
+    rows = list(csv.DictReader(lines.stdout.splitlines()))
+    for name, values in tensors.items():
+        written = [struct.unpack("<f", struct.pack("<f", float(r["value"])))[0] for r in rows
+                   if r["name"] == name]
+        if written != flat(values):
+            return f"csv: {name} differs"
+    return None
+
+
+def check_heads_measure_what_trace_keeps(program):
+    """heads gives previous, first and self of the weights that trace prints (published model)"""
+    prompt = ["-m", MODEL, "--quiet", "Lily was a girl. Lily was"]
+    traced = read_json(program, "trace", "-s", "*.hook_pattern", *prompt)["tensors"]
+    for row in read_json(program, "heads", *prompt)["heads"]:
+        a = traced[row["layer"]]["values"][row["head"]]
+        rows = range(1, len(a))
+        for name, want in (("previous", sum(a[i][i - 1] for i in rows) / len(rows)),
+                           ("first", sum(a[i][0] for i in rows) / len(rows)),
+                           ("self", sum(a[i][i] for i in rows) / len(rows)),
+                           ("entropy", sum(-x * math.log(x) for i in rows for x in a[i] if x)
+                            / len(rows))):
+            if far(row[name], want, 1e-6):
+                return f"{name}: {row[name]}, not {want}"
+    return None
+
+
+def check_shares_sum_to_logits(program):
+    """dla's parts sum to the difference of two logits (published model)"""
+    said = read_json(program, "dla", "-m", MODEL, "--target", " g", "--vs", " b", "Once upon a")
+    total = sum(part["share"] for part in said["parts"]) + said["constant"]
+    logits = read_json(program, "trace", "-m", MODEL, "-s", "logits", "--quiet", "Once upon a")
+    last = logits["tensors"][0]["values"][-1]
+    wanted = last[said["target"]] - last[said["vs"]]
+    return f"{total}, not {wanted}" if far(total, wanted, 1e-4) else None
+
+
+def check_identities_of_every_decoder(program):
+    """parts sum to logits, last lens row is the answer, a copied run is itself (published models)"""
+    with tempfile.TemporaryDirectory() as scratch:
+        for config in sorted(glob.glob(os.path.join(TINY, "*", "config.json"))):
+            model = ["-m", os.path.dirname(config), "--ids", "3,4,5,6,7", "--quiet"]
+            info = read_json(program, "info", *model[:2])
+            if info["encoder_layers"] or not info["cache_bytes"]:
+                continue  # an encoder
+            shares = read_json(program, "dla", *model)
+            if "gemma2" not in config and far(shares["sum"], shares["logits"], 1e-4):
+                return f"{config}: parts sum to {shares['sum']}, not {shares['logits']}"
+            answer = read_json(program, "run", *model, "-t", "0", "-n", "1", "--logprobs", "1")
+            last = read_json(program, "lens", *model)["rows"][-1]
+            if [last["top"][0]["id"]] != answer["tokens"] or last["kl"] != 0:
+                return f"{config}: the last lens row is not the answer"
+            trace = os.path.join(scratch, "run.safetensors")
+            sites = "*.hook_resid_pre,*.attn.hook_z,*.hook_attn_scores,*.hook_pattern"
+            read_json(program, "trace", *model, "-s", sites, "-o", trace)
+            logits = [read_json(program, "trace", *model, "-s", "logits")["tensors"]]
+            for site in sites.split(","):
+                logits.append(read_json(program, "trace", *model, "-s", "logits", "--edit",
+                                        f"copy {site}", "--source", trace)["tensors"])
+            if any(other != logits[0] for other in logits):
+                return f"{config}: a run copied into itself changes it"
+    return None
+
+
+def numbers_of_svg(path):
+    """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
+    titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]
+    words = [title.rsplit(": ", 1)[1] for title in titles if title.startswith("query ")]
+    return [None if word == "hidden" else float(word) for word in words]
+
+
+def data_of_page(path):
+    """The JSON inside an HTML page, which must be the only element that a prompt reaches."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if text.count("<script") != 2 or text.count("</script>") != 2 or "http-equiv" not in text:
+        raise AssertionError("a prompt became markup")
+    return json.loads(text.split('id="trace">', 1)[1].split("</script>", 1)[0])
+
+
+def check_pictures_show_what_json_says(program):
+    """look writes the same numbers into SVG and HTML, hostile prompts too (published model)"""
+    with tempfile.TemporaryDirectory() as folder:
+        for prompt in (*HOSTILE, '</script><b>"&amp;<!--'):
+            view = ["look", "-m", MODEL, "-L", "2", "-H", "1"]
+            # Millions of pixels take a sanitizer a minute: pictures of the short ones.
+            kinds = ("svg", "html", "png")[:3 if len(prompt) < 200 else 2]
+            paths = {kind: os.path.join(folder, "x." + kind) for kind in kinds}
+            for kind, path in paths.items():
+                zoom = ["--zoom", "2"] if kind == "png" else []
+                done = run(program, *view, "-o", path, *zoom, "--", prompt)
+                if done.returncode or done.stdout:
+                    return f"{path} {prompt!r}: {done.returncode} {done.stdout} {done.stderr}"
+            masked = read_json(program, *view, "--stage", "mask", "--", prompt)["heads"][0]
+            weights = read_json(program, *view, "--", prompt)["heads"][0]
+            wanted = [[None if s is None else w for s, w in zip(*rows)]
+                      for rows in zip(masked["values"], weights["values"])]
+            if data_of_page(paths["html"])["heads"][0]["values"] != wanted:
+                return f"html differs: {prompt!r}"
+            drawn = numbers_of_svg(paths["svg"])
+            for got, want in zip(drawn, sum(wanted, []), strict=True):
+                if (got is None) != (want is None) or (want and abs(got / want - 1) > 1e-5):
+                    return f"svg: {got}, not {want}: {prompt!r}"
+            if "png" not in paths:
+                continue
+            with open(paths["png"], "rb") as file:
+                head = file.read(24)
+            side = 12 * len(wanted) + 8 + 8  # cells of 6 pixels, twice as large, and a gap around
+            if head[:8] != b"\x89PNG\r\n\x1a\n" or struct.unpack(">II", head[16:]) != (side, side):
+                return f"png: {head}, not {side}"
+    return None
+
+
+def check_svg_cells_tile(program):
+    """cells of an SVG of a long text lie side by side (published model)"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "x.svg")
+        done = run(program, "look", "-m", MODEL, "-L", "0", "--first", "show", "-o", path,
+                   "word " * 35)
+        if done.returncode:
+            return done.stderr.decode()
+        elements = xml.etree.ElementTree.parse(path).iter()
+        rects = [e.attrib for e in elements if e.tag.endswith("rect")]
+    cells = [r for r in rects[1:] if r.get("height") != "14"]
+    side, per_map = float(cells[0]["width"]), round(math.sqrt(len(cells) / 8))
+    if len(cells) != 8 * per_map * per_map or per_map < 100:
+        return f"{len(cells)} cells"
+    for number in range(8):
+        one = cells[number * per_map * per_map:(number + 1) * per_map * per_map]
+        left, top = float(one[0]["x"]), float(one[0]["y"])
+        for n, cell in enumerate(one):
+            wanted = left + n % per_map * side, top + n // per_map * side
+            if far([float(cell["x"]), float(cell["y"])], list(wanted), 0.01 * side):
+                return f"map {number}, cell {n}: {cell}, not {wanted}"
+    return None
+
+
+def check_svg_of_a_hostile_name(program):
+    """a control character in a model's file name leaves an SVG well-formed"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in (b"a\x01b\x1b<&.gguf", b"bad\xff\xc3.gguf", "ü".encode() * 100 + b".gguf"):
+            model, path = os.path.join(folder.encode(), name), os.path.join(folder, "x.svg")
+            done = run(program, "init", "llama", "--layers", "1", "-o", model, "--quiet")
+            done = done if done.returncode else run(program, "look", "-m", model, "-H", "0",
+                                                    "-o", path, "Hi")
+            if done.returncode:
+                return done.stderr.decode(errors="replace")
+            title = next(e.text for e in xml.etree.ElementTree.parse(path).iter()
+                         if e.tag.endswith("title"))
+            if "layer 0, head 0" not in title:
+                return f"title {title!r}"
+    return None
+
+
+def check_page_tells_nan_from_hidden(program):
+    """a weight that is no number is NaN on the page, not a hidden key"""
+    with tempfile.TemporaryDirectory() as folder:
+        model, path = os.path.join(folder, "m"), os.path.join(folder, "x.html")
+        run(program, "init", "llama", "--layers", "1", "--heads", "1", "--width", "32", "-o", model)
+        weights = os.path.join(model, "model.safetensors")
+        with open(weights, "r+b") as stream:
+            header = stream.read(struct.unpack("<Q", stream.read(8))[0])
+            begin = json.loads(header)["model.layers.0.self_attn.q_proj.weight"]["data_offsets"][0]
+            stream.seek(8 + len(header) + begin)
+            stream.write(struct.pack("<f", math.nan))
+        done = run(program, "look", "-m", model, "-L", "0", "-H", "0", "-o", path, "Hi you")
+        if done.returncode:
+            return done.stderr.decode()
+        values = data_of_page(path)["heads"][0]["values"]
+    wanted = [["NaN" if j <= i else None for j in range(len(values))] for i in range(len(values))]
+    return None if values == wanted and len(values) > 1 else f"values {values}"
