@@ -200,6 +200,9 @@ static inline att_model *test_random_model(att_runtime *runtime, const char *con
   "\"max_position_embeddings\": 150, \"positions\": \"none\", \"norm\": \"none\", "                \
   "\"ffn\": \"none\"}"
 
+static const char *const test_families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
+enum { TEST_FAMILIES = sizeof test_families / sizeof *test_families };
+
 /* Ids of no meaning, below `vocab`. */
 static inline void test_ids(int32_t *ids, int64_t n, int64_t vocab, uint64_t seed) {
   for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(test_random(&seed) % (uint64_t)vocab);

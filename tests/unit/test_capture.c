@@ -2,61 +2,14 @@
  * attention says it must, and keeping it changes nothing. */
 #include "support.h"
 
-#include "attend/capture.h"
-#include "model.h"
+#include "scene.h"
 
-enum { TOKENS = 45 };
-
-static const char *const families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
-enum { FAMILIES = sizeof families / sizeof *families };
-
-/* A session of a random model that has read TOKENS tokens under a capture. */
-typedef struct scene {
-  att_runtime *runtime;
-  att_model *model;
-  att_session *session;
-  att_capture *capture;
-  const att_model_info *info;
-  int32_t ids[TOKENS];
-} scene;
-
-static void open_scene(scene *s, const char *config, const char *select) {
-  s->runtime = test_runtime_of(NULL, 2, NULL);
-  s->model = test_random_model(s->runtime, config, 31);
-  s->info = att_model_describe(s->model);
-  s->session = test_session(s->model, 16, true);
-  test_ids(s->ids, TOKENS, s->info->vocab, 32);
-  assert_ok(att_capture_create(&s->capture, s->session, select, 0, 0));
-}
-
-static void close_scene(scene *s) {
-  att_capture_free(s->capture);
-  att_session_free(s->session);
-  att_model_close(s->model);
-  att_runtime_free(s->runtime);
-}
-
-static att_view get(const att_capture *capture, int64_t layer, const char *site) {
-  char name[80];
-  if (layer >= 0)
-    snprintf(name, sizeof name, "blocks.%lld.%s", (long long)layer, site);
-  else
-    snprintf(name, sizeof name, "%s", site);
-  att_view view;
-  assert_ok(att_capture_get(&view, capture, name));
-  assert_int_equal(view.dtype, ATT_F32);
-  return view;
-}
+enum { TOKENS = 45, CHUNK = 16 };
 
 static const float *rows_of(const att_capture *capture, int64_t layer, const char *site) {
-  att_view view = get(capture, layer, site);
+  att_view view = kept(capture, layer, site);
   assert_true(att_view_is_contiguous(&view));
   return view.data;
-}
-
-static float pair_at(const att_view *view, int64_t h, int64_t i, int64_t j) {
-  return (
-      (const float *)view->data)[h * view->stride[0] + i * view->stride[1] + j * view->stride[2]];
 }
 
 /* ---- identities ---- */
@@ -69,10 +22,10 @@ static void check_head(const scene *s, int64_t layer, int64_t h, double scale) {
   const float *k = rows_of(s->capture, layer, "attn.hook_rot_k");
   const float *v = rows_of(s->capture, layer, "attn.hook_v");
   const float *z = rows_of(s->capture, layer, "attn.hook_z");
-  att_view raw = get(s->capture, layer, "attn.hook_raw_scores");
-  att_view scaled = get(s->capture, layer, "attn.hook_scaled_scores");
-  att_view scores = get(s->capture, layer, "attn.hook_attn_scores");
-  att_view pattern = get(s->capture, layer, "attn.hook_pattern");
+  att_view raw = kept(s->capture, layer, "attn.hook_raw_scores");
+  att_view scaled = kept(s->capture, layer, "attn.hook_scaled_scores");
+  att_view scores = kept(s->capture, layer, "attn.hook_attn_scores");
+  att_view pattern = kept(s->capture, layer, "attn.hook_pattern");
   int64_t kv = h / (heads / g);
   for (int64_t i = 0; i < TOKENS; i++) {
     double sum = 0, weighted[64] = {0}, total = 0;
@@ -83,15 +36,15 @@ static void check_head(const scene *s, int64_t layer, int64_t h, double scale) {
         dot += term;
         size += fabs(term);
       }
-      double got = (double)pair_at(&raw, h, i, j);
+      double got = (double)pair_at(raw, h, i, j);
       assert_true(fabs(got - dot) <= size * (double)d * 0x1p-24); /* D roundings */
-      assert_true((double)pair_at(&scaled, h, i, j) == (double)(float)(got * (double)(float)scale));
-      assert_true(pair_at(&scores, h, i, j) == pair_at(&scaled, h, i, j));
-      total += exp((double)pair_at(&scores, h, i, j));
+      assert_true((double)pair_at(scaled, h, i, j) == (double)(float)(got * (double)(float)scale));
+      assert_true(pair_at(scores, h, i, j) == pair_at(scaled, h, i, j));
+      total += exp((double)pair_at(scores, h, i, j));
     }
     for (int64_t j = 0; j <= i; j++) {
-      double weight = (double)pair_at(&pattern, h, i, j);
-      assert_true(fabs(weight - exp((double)pair_at(&scores, h, i, j)) / total) <= 1e-6);
+      double weight = (double)pair_at(pattern, h, i, j);
+      assert_true(fabs(weight - exp((double)pair_at(scores, h, i, j)) / total) <= 1e-6);
       sum += weight;
       for (int64_t c = 0; c < d; c++) weighted[c] += weight * (double)v[(j * g + kv) * d + c];
     }
@@ -99,24 +52,24 @@ static void check_head(const scene *s, int64_t layer, int64_t h, double scale) {
     for (int64_t c = 0; c < d; c++) /* values are of order one */
       assert_true(fabs(weighted[c] - (double)z[(i * heads + h) * d + c]) <= 1e-5);
     for (int64_t j = i + 1; j < TOKENS; j++) {
-      assert_true(pair_at(&raw, h, i, j) == -INFINITY);
-      assert_true(pair_at(&scaled, h, i, j) == -INFINITY);
-      assert_true(pair_at(&scores, h, i, j) == -INFINITY);
-      assert_true(pair_at(&pattern, h, i, j) == 0);
+      assert_true(pair_at(raw, h, i, j) == -INFINITY);
+      assert_true(pair_at(scaled, h, i, j) == -INFINITY);
+      assert_true(pair_at(scores, h, i, j) == -INFINITY);
+      assert_true(pair_at(pattern, h, i, j) == 0);
     }
   }
 }
 
 static void test_a_head_hangs_together(void **state) {
   (void)state;
-  for (int f = 0; f < FAMILIES; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     scene s;
-    open_scene(&s, families[f], "*attn*");
+    open_scene(&s, test_families[f], CHUNK, "*attn*");
     assert_ok(att_session_eval(s.session, s.ids, TOKENS));
     for (int64_t layer = 0; layer < s.info->layers; layer++)
       for (int64_t h = 0; h < s.info->heads; h++) {
         double scale = 1 / sqrt((double)s.info->head_dim);
-        if (families[f] == families[1]) scale /= (double)(layer + 1);
+        if (!strcmp(test_families[f], TEST_GPT2)) scale /= (double)(layer + 1);
         check_head(&s, layer, h, scale);
       }
     close_scene(&s);
@@ -149,9 +102,9 @@ static void check_stream(const scene *s, int64_t layer, bool ffn) {
 
 static void test_the_stream_is_the_sum_of_its_parts(void **state) {
   (void)state;
-  for (int f = 0; f < FAMILIES; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     scene s;
-    open_scene(&s, families[f], "*");
+    open_scene(&s, test_families[f], CHUNK, "*");
     assert_ok(att_session_eval(s.session, s.ids, TOKENS));
     for (int64_t layer = 0; layer < s.info->layers; layer++)
       check_stream(&s, layer, s.info->ffn_width > 0);
@@ -165,7 +118,7 @@ static void test_the_stream_is_the_sum_of_its_parts(void **state) {
 static void test_embeddings_are_kept_before_positions(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_GPT2, "hook_*,blocks.0.hook_resid_pre");
+  open_scene(&s, TEST_GPT2, CHUNK, "hook_*,blocks.0.hook_resid_pre");
   assert_int_equal(att_capture_count(s.capture), 3);
   assert_ok(att_session_eval(s.session, s.ids, TOKENS));
   const float *embed = rows_of(s.capture, -1, "hook_embed");
@@ -180,9 +133,9 @@ static void test_embeddings_are_kept_before_positions(void **state) {
 
 static void test_capturing_changes_no_bit(void **state) {
   (void)state;
-  for (int f = 0; f < FAMILIES; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     scene s;
-    open_scene(&s, families[f], "*");
+    open_scene(&s, test_families[f], CHUNK, "*");
     float *without = test_logits(s.model, s.ids, TOKENS);
     assert_ok(att_session_eval(s.session, s.ids, TOKENS));
     assert_same_bits(att_session_logits(s.session).data, without, TOKENS * s.info->vocab);
@@ -213,9 +166,9 @@ static void assert_same_capture(const att_capture *a, const att_capture *b) {
 
 static void test_steps_keep_what_the_whole_prompt_keeps(void **state) {
   (void)state;
-  for (int f = 0; f < FAMILIES; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     scene s;
-    open_scene(&s, families[f], "*");
+    open_scene(&s, test_families[f], CHUNK, "*");
     assert_ok(att_session_eval(s.session, s.ids, TOKENS));
     att_session *steps = test_session(s.model, 7, false);
     att_capture *capture;
@@ -226,7 +179,7 @@ static void test_steps_keep_what_the_whole_prompt_keeps(void **state) {
 
     /* Going back and reading something else in between leaves no trace. */
     assert_ok(att_session_truncate(steps, 5));
-    att_view view = get(capture, 0, "hook_resid_pre");
+    att_view view = kept(capture, 0, "hook_resid_pre");
     assert_int_equal(view.shape[0], 5);
     assert_ok(att_session_eval(steps, s.ids, TOKENS - 5));
     assert_ok(att_session_truncate(steps, 5));
@@ -276,15 +229,15 @@ static void test_keys_and_values_are_kept_as_cached(void **state) {
 static void test_captures_live_side_by_side(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "*.hook_pattern");
+  open_scene(&s, TEST_LLAMA, CHUNK, "*.hook_pattern");
   att_capture *second, *third;
   assert_ok(att_capture_create(&second, s.session, "*.hook_pattern,logits", 0, 0));
   assert_ok(att_capture_create(&third, s.session, "blocks.1.attn.hook_z", 0, 0));
   assert_ok(att_session_eval(s.session, s.ids, 10));
   att_capture_free(second); /* from the middle of the chain */
   assert_ok(att_session_eval(s.session, s.ids + 10, TOKENS - 10));
-  assert_int_equal(get(third, 1, "attn.hook_z").shape[0], TOKENS);
-  assert_int_equal(get(s.capture, 0, "attn.hook_pattern").shape[1], TOKENS);
+  assert_int_equal(kept(third, 1, "attn.hook_z").shape[0], TOKENS);
+  assert_int_equal(kept(s.capture, 0, "attn.hook_pattern").shape[1], TOKENS);
   att_capture_free(third);
   close_scene(&s);
 }
@@ -292,11 +245,11 @@ static void test_captures_live_side_by_side(void **state) {
 static void test_a_capture_outlives_its_session(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_BARE, "logits");
+  open_scene(&s, TEST_BARE, CHUNK, "logits");
   assert_ok(att_session_eval(s.session, s.ids, 3));
   att_session_free(s.session);
   s.session = NULL;
-  assert_int_equal(get(s.capture, -1, "logits").shape[0], 3);
+  assert_int_equal(kept(s.capture, -1, "logits").shape[0], 3);
   close_scene(&s);
   att_capture_free(NULL);
 }
@@ -308,7 +261,7 @@ static void check_pairs_part(att_view whole, att_view part, int64_t head, int64_
   for (int64_t h = 0; h < part.shape[0]; h++)
     for (int64_t i = 0; i < part.shape[1]; i++)
       for (int64_t j = 0; j < TOKENS; j++) {
-        float a = pair_at(&whole, head + h, first + i, j), b = pair_at(&part, h, i, j);
+        float a = pair_at(whole, head + h, first + i, j), b = pair_at(part, h, i, j);
         assert_same_bits(&a, &b, 1);
       }
 }
@@ -325,7 +278,7 @@ static void check_rows_part(att_view whole, att_view part, int64_t head, int64_t
 static void test_a_part_is_that_part_of_the_whole(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "*"); /* 6 heads read 2 keys and values, in chunks of 16 */
+  open_scene(&s, TEST_LLAMA, CHUNK, "*"); /* 6 heads read 2 keys and values, in chunks of 16 */
   att_capture_options options;
   att_capture_options_init(&options);
   options.layers = (att_range){1, 2};
@@ -360,7 +313,7 @@ static void test_a_part_is_that_part_of_the_whole(void **state) {
 static void test_one_head_of_a_long_text_takes_the_room_of_one(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "logits");
+  open_scene(&s, TEST_LLAMA, CHUNK, "logits");
   att_capture_options options;
   att_capture_options_init(&options);
   options.heads = (att_range){2, 3};
@@ -376,7 +329,7 @@ static void test_one_head_of_a_long_text_takes_the_room_of_one(void **state) {
 static void test_ranges_that_are_not_there_are_named(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "logits");
+  open_scene(&s, TEST_LLAMA, CHUNK, "logits");
   att_capture *capture;
   att_capture_options options = {0};
   assert_status(ATT_BAD_ARGUMENT, att_capture_create_part(&capture, s.session, "*", &options));
@@ -399,12 +352,12 @@ static void test_ranges_that_are_not_there_are_named(void **state) {
 static void test_newer_names_are_the_same_sites(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "blocks.*.attn.q.hook_out,blocks.0.hook_in,unembed.hook_out");
+  open_scene(&s, TEST_LLAMA, CHUNK, "blocks.*.attn.q.hook_out,blocks.0.hook_in,unembed.hook_out");
   assert_int_equal(att_capture_count(s.capture), 4);
   assert_string_equal(att_capture_name(s.capture, 1), "blocks.0.hook_resid_pre");
   assert_string_equal(att_capture_name(s.capture, 3), "blocks.1.attn.hook_q");
   assert_ok(att_session_eval(s.session, s.ids, 3));
-  att_view old = get(s.capture, 1, "attn.hook_q"), new = get(s.capture, 1, "attn.q.hook_out");
+  att_view old = kept(s.capture, 1, "attn.hook_q"), new = kept(s.capture, 1, "attn.q.hook_out");
   assert_ptr_equal(old.data, new.data);
   att_view view;
   assert_status(ATT_NOT_FOUND, att_capture_get(&view, s.capture, "blocks.*"));
@@ -414,7 +367,7 @@ static void test_newer_names_are_the_same_sites(void **state) {
 static void test_names_select(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "blocks.?.attn.hook_q, *.hook_z");
+  open_scene(&s, TEST_LLAMA, CHUNK, "blocks.?.attn.hook_q, *.hook_z");
   assert_int_equal(att_capture_count(s.capture), 4);
   assert_string_equal(att_capture_name(s.capture, 0), "blocks.0.attn.hook_q");
   assert_string_equal(att_capture_name(s.capture, 3), "blocks.1.attn.hook_z");
@@ -430,7 +383,7 @@ static void test_names_select(void **state) {
 static void test_unknown_names_get_the_nearest(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "logits");
+  open_scene(&s, TEST_LLAMA, CHUNK, "logits");
   att_capture *capture;
   assert_status(ATT_NOT_FOUND,
                 att_capture_create(&capture, s.session, "blocks.1.atn.hook_paterns", 0, 0));
@@ -452,7 +405,7 @@ static void test_unknown_names_get_the_nearest(void **state) {
 static void test_bad_calls_are_named(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA, "logits");
+  open_scene(&s, TEST_LLAMA, CHUNK, "logits");
   att_capture *capture;
   assert_status(ATT_TOO_LARGE, att_capture_create(&capture, s.session, "*.hook_pattern", 0, 99));
   assert_message_has("4320000"); /* 2 layers, 6 heads, 300 x 300 floats */
@@ -529,17 +482,14 @@ static void test_more_heads_than_width_leave_no_room_for_sinks(void **state) {
   enum { ROWS = 12 };
   scene s = {.runtime = test_runtime_of(NULL, 1, NULL)};
   s.model = open_many_heads(s.runtime);
-  s.info = att_model_describe(s.model);
-  s.session = test_session(s.model, 5, false);
-  test_ids(s.ids, ROWS, s.info->vocab, 42);
-  assert_ok(att_capture_create(&s.capture, s.session, "*", 0, 0));
+  start_scene(&s, 5, "*");
   assert_ok(att_session_eval(s.session, s.ids, ROWS));
-  att_view pattern = get(s.capture, 0, "attn.hook_pattern");
+  att_view pattern = kept(s.capture, 0, "attn.hook_pattern");
   const float *sink = rows_of(s.capture, 0, "attn.hook_sink");
   for (int64_t i = 0; i < ROWS; i++)
     for (int64_t h = 0; h < s.info->heads; h++) {
       double sum = (double)sink[i * s.info->heads + h];
-      for (int64_t j = 0; j < ROWS; j++) sum += (double)pair_at(&pattern, h, i, j);
+      for (int64_t j = 0; j < ROWS; j++) sum += (double)pair_at(pattern, h, i, j);
       assert_true(fabs(sum - 1) < 1e-5);
     }
   close_scene(&s);

@@ -2,37 +2,9 @@
 #include "support.h"
 
 #include "attend/edit.h"
-#include "model.h"
+#include "scene.h"
 
-enum { TOKENS = 23 };
-
-typedef struct scene {
-  att_runtime *runtime;
-  att_model *model;
-  att_session *session;
-  att_capture *capture;
-  const att_model_info *info;
-  int32_t ids[TOKENS];
-  float *clean; /* logits [TOKENS,V] without edits */
-} scene;
-
-static void open_scene(scene *s, const char *config) {
-  s->runtime = test_runtime_of(NULL, 2, NULL);
-  s->model = test_random_model(s->runtime, config, 11);
-  s->info = att_model_describe(s->model);
-  s->session = test_session(s->model, 8, true);
-  test_ids(s->ids, TOKENS, s->info->vocab, 12);
-  s->clean = test_logits(s->model, s->ids, TOKENS);
-  assert_ok(att_capture_create(&s->capture, s->session, "*", 0, 0));
-}
-
-static void close_scene(scene *s) {
-  att_capture_free(s->capture);
-  att_session_free(s->session);
-  free(s->clean);
-  att_model_close(s->model);
-  att_runtime_free(s->runtime);
-}
+enum { TOKENS = 23, CHUNK = 8 };
 
 static att_edits *edit(scene *s, att_edit one) {
   att_edits *edits;
@@ -46,28 +18,14 @@ static const float *read_all(scene *s) {
   return att_session_logits(s->session).data;
 }
 
-static att_view get(const scene *s, int64_t layer, const char *site) {
-  char name[80];
-  att_view view;
-  snprintf(name, sizeof name, "blocks.%lld.%s", (long long)layer, site);
-  assert_ok(att_capture_get(&view, s->capture, name));
-  return view;
-}
-
-static float pair_at(att_view v, int64_t h, int64_t i, int64_t j) {
-  return ((const float *)v.data)[h * v.stride[0] + i * v.stride[1] + j * v.stride[2]];
-}
-
-static const char *const families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
-enum { FAMILIES = sizeof families / sizeof *families };
-
 /* ---- nothing changes ---- */
 
 static void test_taken_away_nothing_is_left(void **state) {
   (void)state;
-  for (int f = 0; f < FAMILIES; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     scene s;
-    open_scene(&s, families[f]);
+    open_scene(&s, test_families[f], CHUNK, "*");
+    float *clean = test_logits(s.model, s.ids, TOKENS);
     int64_t n = TOKENS * s.info->vocab;
     static const att_edit_op ops[] = {ATT_EDIT_ZERO, ATT_EDIT_ADD};
     static const char *const sites[] = {"*.hook_resid_pre", "*.attn.hook_v", "*.hook_attn_scores",
@@ -77,12 +35,13 @@ static void test_taken_away_nothing_is_left(void **state) {
       snprintf(one.at, sizeof one.at, "%s", sites[i % 4]);
       att_edits *edits = edit(&s, one);
       bool shift = i == 6; /* all scores of a row move alike: softmax does not see it */
-      bool same = !memcmp(read_all(&s), s.clean, (size_t)n * sizeof(float));
+      bool same = !memcmp(read_all(&s), clean, (size_t)n * sizeof(float));
       if (!shift) assert_false(same);
       att_edits_free(edits);
       assert_int_equal(att_session_length(s.session), 0);
-      assert_same_bits(read_all(&s), s.clean, n);
+      assert_same_bits(read_all(&s), clean, n);
     }
+    free(clean);
     close_scene(&s);
   }
 }
@@ -93,9 +52,10 @@ static void test_what_changes_no_number_changes_no_bit(void **state) {
   static const char *const sites[] = {"*.hook_resid_pre",   "*.attn.hook_q", "*.attn.hook_rot_k",
                                       "*.attn.hook_v",      "*.attn.hook_z", "*.hook_attn_out",
                                       "*.hook_attn_scores", "*.hook_pattern"};
-  for (int f = 0; f < FAMILIES; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     scene s;
-    open_scene(&s, families[f]);
+    open_scene(&s, test_families[f], CHUNK, "*");
+    float *clean = test_logits(s.model, s.ids, TOKENS);
     att_session *other = test_session(s.model, 5, false);
     att_capture *run;
     assert_ok(att_capture_create(&run, other, "*", 0, 0));
@@ -104,11 +64,12 @@ static void test_what_changes_no_number_changes_no_bit(void **state) {
       att_edit one = {.op = i % 2 ? ATT_EDIT_COPY : ATT_EDIT_SCALE, .value = 1, .run = run};
       snprintf(one.at, sizeof one.at, "%s", sites[i / 2]);
       att_edits *edits = edit(&s, one);
-      assert_same_bits(read_all(&s), s.clean, TOKENS * s.info->vocab);
+      assert_same_bits(read_all(&s), clean, TOKENS * s.info->vocab);
       att_edits_free(edits);
     }
     att_capture_free(run);
     att_session_free(other);
+    free(clean);
     close_scene(&s);
   }
 }
@@ -116,16 +77,18 @@ static void test_what_changes_no_number_changes_no_bit(void **state) {
 static void test_hidden_keys_stay_hidden(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
+  float *clean = test_logits(s.model, s.ids, TOKENS);
   static const char *const sites[] = {"blocks.0.attn.hook_attn_scores",
                                       "blocks.0.attn.hook_pattern"};
   for (int i = 0; i < 2; i++) {
     att_edit one = {.op = ATT_EDIT_SET, .value = 1, .positions = {0, 10}, .keys = {10, TOKENS}};
     snprintf(one.at, sizeof one.at, "%s", sites[i]);
     att_edits *edits = edit(&s, one);
-    assert_same_bits(read_all(&s), s.clean, TOKENS * s.info->vocab);
+    assert_same_bits(read_all(&s), clean, TOKENS * s.info->vocab);
     att_edits_free(edits);
   }
+  free(clean);
   close_scene(&s);
 }
 
@@ -134,11 +97,11 @@ static void test_hidden_keys_stay_hidden(void **state) {
 static void test_without_heads_a_block_adds_its_bias(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
   att_edits *edits = edit(&s, (att_edit){.at = "blocks.1.attn.hook_z", .op = ATT_EDIT_ZERO});
   read_all(&s);
   const float *bias = s.model->weights.layer[1].attention.o.bias;
-  const float *out = get(&s, 1, "hook_attn_out").data;
+  const float *out = kept(s.capture, 1, "hook_attn_out").data;
   for (int64_t i = 0; i < TOKENS * s.info->width; i++)
     assert_true(out[i] == (bias ? bias[i % s.info->width] : 0));
   att_edits_free(edits);
@@ -151,7 +114,7 @@ static void check_edge(scene *s, att_edit one, bool before_softmax) {
   double clean[TOKENS], rest = 0;
   read_all(s);
   for (int64_t j = 0; j <= I; j++) {
-    clean[j] = (double)pair_at(get(s, 1, "attn.hook_pattern"), H, I, j);
+    clean[j] = (double)pair_at(kept(s->capture, 1, "attn.hook_pattern"), H, I, j);
     if (j != J) rest += clean[j];
   }
   one.heads = (att_range){H, H + 1};
@@ -159,8 +122,8 @@ static void check_edge(scene *s, att_edit one, bool before_softmax) {
   one.keys = (att_range){J, J + 1};
   att_edits *edits = edit(s, one);
   read_all(s);
-  att_view w = get(s, 1, "attn.hook_pattern"), v = get(s, 1, "attn.hook_v");
-  const float *z = get(s, 1, "attn.hook_z").data;
+  att_view w = kept(s->capture, 1, "attn.hook_pattern"), v = kept(s->capture, 1, "attn.hook_v");
+  const float *z = kept(s->capture, 1, "attn.hook_z").data;
   int64_t heads = s->info->heads, g = s->info->kv_heads, d = s->info->head_dim;
   for (int64_t j = 0; j <= I; j++) {
     double want = j == J ? 0 : before_softmax ? clean[j] / rest : clean[j];
@@ -173,7 +136,7 @@ static void check_edge(scene *s, att_edit one, bool before_softmax) {
              (double)((const float *)v.data)[(j * g + H / (heads / g)) * d + c];
     assert_true(fabs(sum - (double)z[(I * heads + H) * d + c]) < 1e-5);
   }
-  float score = pair_at(get(s, 1, "attn.hook_attn_scores"), H, I, J);
+  float score = pair_at(kept(s->capture, 1, "attn.hook_attn_scores"), H, I, J);
   assert_true(before_softmax == (score == -INFINITY));
   att_edits_free(edits);
 }
@@ -181,7 +144,7 @@ static void check_edge(scene *s, att_edit one, bool before_softmax) {
 static void test_an_edge_is_knocked_out_before_or_after_softmax(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
   check_edge(&s, (att_edit){.at = "blocks.1.attn.hook_attn_scores", .op = ATT_EDIT_HIDE}, true);
   check_edge(&s, (att_edit){.at = "blocks.1.attn.hook_pattern", .op = ATT_EDIT_ZERO}, false);
   close_scene(&s);
@@ -189,7 +152,7 @@ static void test_an_edge_is_knocked_out_before_or_after_softmax(void **state) {
 
 static void check_rows(scene *s, att_edit one, float from_clean, float plus) {
   read_all(s);
-  att_view view = get(s, 0, "hook_resid_mid");
+  att_view view = kept(s->capture, 0, "hook_resid_mid");
   int64_t n = att_view_count(&view), c = s->info->width;
   float *clean = malloc((size_t)n * sizeof *clean);
   memcpy(clean, view.data, (size_t)n * sizeof *clean);
@@ -210,7 +173,7 @@ static void test_rows_become_what_is_said(void **state) {
   (void)state;
   scene s;
   float vector[40];
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
   for (int i = 0; i < 40; i++) vector[i] = 2;
   att_view row = att_view_of(vector, ATT_F32, 2, (int64_t[]){1, 40});
   check_rows(&s, (att_edit){.op = ATT_EDIT_ZERO}, 0, 0);
@@ -235,7 +198,7 @@ static void test_a_callers_function_is_an_edit(void **state) {
   (void)state;
   scene s;
   int calls = 0;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
   check_rows(&s, (att_edit){.change = double_it, .payload = &calls}, 2, 0);
   assert_int_equal(calls, 3);
   close_scene(&s);
@@ -288,7 +251,7 @@ static void check_part(scene *s, att_edit one, const att_capture *part) {
   int64_t row = s->info->heads * s->info->head_dim;
   read_all(s);
   float *clean = malloc((size_t)(TOKENS * row) * sizeof *clean);
-  memcpy(clean, get(s, 0, "attn.hook_z").data, (size_t)(TOKENS * row) * sizeof *clean);
+  memcpy(clean, kept(s->capture, 0, "attn.hook_z").data, (size_t)(TOKENS * row) * sizeof *clean);
   for (int range = 0; range < 2; range++) {
     one.positions = range ? (att_range){PART_FIRST + 1, PART_END} : (att_range){0, 0};
     int64_t first = PART_FIRST + range;
@@ -298,7 +261,7 @@ static void check_part(scene *s, att_edit one, const att_capture *part) {
     for (int64_t i = 0; i < TOKENS; i++) {
       const float *want = clean + i * row;
       if (i >= first && i < PART_END) want = (const float *)z.data + (i - PART_FIRST) * row;
-      assert_same_bits((const float *)get(s, 0, "attn.hook_z").data + i * row, want, row);
+      assert_same_bits((const float *)kept(s->capture, 0, "attn.hook_z").data + i * row, want, row);
     }
     att_edits_free(edits);
     snprintf(one.at, sizeof one.at, "blocks.0.attn.hook_pattern");
@@ -306,7 +269,7 @@ static void check_part(scene *s, att_edit one, const att_capture *part) {
     read_all(s);
     for (int64_t i = first; i < PART_END; i++)
       for (int64_t j = 0; j <= i; j++)
-        assert_true(pair_at(get(s, 0, "attn.hook_pattern"), 2, i, j) ==
+        assert_true(pair_at(kept(s->capture, 0, "attn.hook_pattern"), 2, i, j) ==
                     pair_at(pattern, 2, i - PART_FIRST, j));
     att_edits_free(edits);
   }
@@ -317,7 +280,7 @@ static void test_a_part_of_a_run_is_read_at_other_positions(void **state) {
   (void)state;
   scene s;
   att_session *other;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
   att_capture *part = open_part(&other, &s);
   att_archive *file = write_part(&s, part, "4"), *wrong = write_part(&s, part, "4x");
   check_part(&s, (att_edit){.op = ATT_EDIT_COPY, .run = part}, part);
@@ -345,7 +308,8 @@ static void test_half_a_row_is_copied(void **state) {
   enum { ROWS = 6, KEYS = 3, HEADS = 6 };
   scene s;
   static float weights[HEADS * ROWS * KEYS];
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
+  float *clean = test_logits(s.model, s.ids, TOKENS);
   att_edit one = {.at = "blocks.0.attn.hook_pattern", .op = ATT_EDIT_COPY};
   one.rows = att_view_of(weights, ATT_F32, 3, (int64_t[]){HEADS, ROWS, KEYS});
   att_edits *edits = edit(&s, one);
@@ -357,7 +321,8 @@ static void test_half_a_row_is_copied(void **state) {
   edits = edit(&s, one);
   read_all(&s);
   att_edits_free(edits);
-  assert_same_bits(read_all(&s), s.clean, TOKENS * s.info->vocab);
+  assert_same_bits(read_all(&s), clean, TOKENS * s.info->vocab);
+  free(clean);
   close_scene(&s);
 }
 
@@ -368,20 +333,17 @@ static void test_an_edited_row_and_its_sink_do_not_sum_to_1(void **state) {
   test_need(path);
   scene s = {.runtime = test_runtime_of(NULL, 1, NULL)};
   s.model = test_open(s.runtime, path);
-  s.info = att_model_describe(s.model);
-  s.session = test_session(s.model, 8, true);
-  test_ids(s.ids, TOKENS, s.info->vocab, 12);
-  assert_ok(att_capture_create(&s.capture, s.session, "*.hook_sink,*.hook_pattern", 0, 0));
+  start_scene(&s, CHUNK, "*.hook_sink,*.hook_pattern");
   att_edits *edits =
       edit(&s, (att_edit){.at = "*.hook_attn_scores", .op = ATT_EDIT_SET, .value = 3});
   read_all(&s);
   for (int64_t l = 0; l < s.info->layers; l++)
     for (int64_t h = 0; h < s.info->heads; h++)
       for (int64_t i = 0; i < TOKENS; i++) {
-        const float *sink = get(&s, l, "attn.hook_sink").data;
+        const float *sink = kept(s.capture, l, "attn.hook_sink").data;
         double share = (double)sink[i * s.info->heads + h], sum = share, seen = 0;
         for (int64_t j = 0; j < TOKENS; j++) {
-          double w = (double)pair_at(get(&s, l, "attn.hook_pattern"), h, i, j);
+          double w = (double)pair_at(kept(s.capture, l, "attn.hook_pattern"), h, i, j);
           sum += w;
           seen += w > 0;
         }
@@ -390,10 +352,7 @@ static void test_an_edited_row_and_its_sink_do_not_sum_to_1(void **state) {
         assert_true(fabs(share - own / (own + seen)) < 1e-6);
       }
   att_edits_free(edits);
-  att_capture_free(s.capture);
-  att_session_free(s.session);
-  att_model_close(s.model);
-  att_runtime_free(s.runtime);
+  close_scene(&s);
 }
 
 /* ---- sessions ---- */
@@ -401,7 +360,7 @@ static void test_an_edited_row_and_its_sink_do_not_sum_to_1(void **state) {
 static void test_steps_are_the_whole_under_edits(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
   const att_edit list[3] = {
       {.at = "blocks.0.attn.hook_attn_scores",
        .op = ATT_EDIT_HIDE,
@@ -427,7 +386,7 @@ static void test_steps_are_the_whole_under_edits(void **state) {
 static void test_what_was_read_before_is_forgotten_where_it_differs(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_GPT2);
+  open_scene(&s, TEST_GPT2, CHUNK, "*");
   read_all(&s);
   att_edit one = {.at = "blocks.0.hook_resid_pre", .op = ATT_EDIT_ZERO, .positions = {9, 10}};
   att_edits *edits = edit(&s, one);
@@ -497,7 +456,8 @@ static void test_words_and_json_say_the_same(void **state) {
 static void test_bad_edits_are_named(void **state) {
   (void)state;
   scene s;
-  open_scene(&s, TEST_LLAMA);
+  open_scene(&s, TEST_LLAMA, CHUNK, "*");
+  float *clean = test_logits(s.model, s.ids, TOKENS);
   att_edits *edits;
   float x[4] = {0};
   static const struct {
@@ -532,8 +492,9 @@ static void test_bad_edits_are_named(void **state) {
   assert_status(ATT_BAD_ARGUMENT, att_edits_create(NULL, s.session, &wrong, 1));
   assert_status(ATT_BAD_ARGUMENT, att_edits_create(&edits, NULL, &wrong, 1));
   assert_status(ATT_BAD_ARGUMENT, att_edits_create(&edits, s.session, NULL, 1));
-  assert_same_bits(read_all(&s), s.clean, TOKENS * s.info->vocab);
+  assert_same_bits(read_all(&s), clean, TOKENS * s.info->vocab);
   att_edits_free(NULL);
+  free(clean);
   close_scene(&s);
 }
 

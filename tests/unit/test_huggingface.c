@@ -130,11 +130,10 @@ static void assert_same_model(const pair *p, int64_t vocab) {
 
 static void test_names_may_lack_the_prefix(void **state) {
   (void)state;
-  static const char *const families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
   static const int64_t vocab[] = {77, 50, 30};
-  for (int f = 0; f < 3; f++) {
+  for (int f = 0; f < TEST_FAMILIES; f++) {
     pair p;
-    open_pair(&p, families[f]);
+    open_pair(&p, test_families[f]);
     copy_tensors(p.runtime, p.one, p.other, "model.safetensors", without_prefix);
     assert_same_model(&p, vocab[f]);
     close_pair(&p);

@@ -10,9 +10,6 @@
 
 enum { TOKENS = 140 };
 
-static const char *const families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
-enum { FAMILIES = sizeof families / sizeof *families };
-
 /* ---- cutting ---- */
 
 /* Reads ids in pieces of the given sizes (repeated) and compares every row of
@@ -49,8 +46,8 @@ static void check_cuts(const att_model *model) {
 static void test_cutting_a_prompt_changes_no_bit(void **state) {
   (void)state;
   att_runtime *runtime = test_runtime_of(NULL, 2, NULL);
-  for (int f = 0; f < FAMILIES; f++) {
-    att_model *model = test_random_model(runtime, families[f], 11);
+  for (int f = 0; f < TEST_FAMILIES; f++) {
+    att_model *model = test_random_model(runtime, test_families[f], 11);
     check_cuts(model);
     att_model_close(model);
   }
@@ -212,8 +209,8 @@ static void test_truncating_and_reading_again_changes_no_bit(void **state) {
 static void test_later_tokens_change_no_bit_of_earlier_rows(void **state) {
   (void)state;
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
-  for (int f = 0; f < FAMILIES; f++) {
-    att_model *model = test_random_model(runtime, families[f], 14);
+  for (int f = 0; f < TEST_FAMILIES; f++) {
+    att_model *model = test_random_model(runtime, test_families[f], 14);
     int64_t v = att_model_describe(model)->vocab;
     int32_t ids[50];
     test_ids(ids, 50, v, 3);

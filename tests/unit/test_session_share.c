@@ -12,9 +12,6 @@ enum { TOKENS = 60, SESSIONS = 5 };
     assert_message_has(word);                                                                      \
   } while (0)
 
-static const char *const families[] = {TEST_LLAMA, TEST_GPT2, TEST_BARE};
-enum { FAMILIES = sizeof families / sizeof *families };
-
 static void check_copy(const att_model *model, int64_t length) {
   int32_t ids[TOKENS];
   const int64_t v = att_model_describe(model)->vocab;
@@ -37,8 +34,8 @@ static void check_copy(const att_model *model, int64_t length) {
 static void test_a_copied_beginning_changes_a_bit(void **state) {
   (void)state;
   att_runtime *runtime = test_runtime_of(NULL, 2, NULL);
-  for (int f = 0; f < FAMILIES; f++) {
-    att_model *model = test_random_model(runtime, families[f], 11);
+  for (int f = 0; f < TEST_FAMILIES; f++) {
+    att_model *model = test_random_model(runtime, test_families[f], 11);
     const int64_t lengths[] = {0, 1, 15, 16, 17, TOKENS - 1}; /* around a panel of 16 */
     for (int i = 0; i < 6; i++) check_copy(model, lengths[i]);
     att_model_close(model);
@@ -140,8 +137,8 @@ static void test_a_step_of_several_changes_a_bit(void **state) {
   (void)state;
   for (int threads = 1; threads <= 3; threads += 2) {
     att_runtime *runtime = test_runtime_of(NULL, threads, NULL);
-    for (int f = 0; f < FAMILIES; f++) {
-      att_model *model = test_random_model(runtime, families[f], 13);
+    for (int f = 0; f < TEST_FAMILIES; f++) {
+      att_model *model = test_random_model(runtime, test_families[f], 13);
       check_steps(model);
       att_model_close(model);
     }
