@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "attend/archive.h"
+#include "attend/convert.h"
 #include "attend/session.h"
+#include "attend/train.h"
 #include "model/arch.h"
 #include "model/layer_name.h"
 #include "model/session.h"
@@ -206,6 +208,26 @@ enum { TEST_FAMILIES = sizeof test_families / sizeof *test_families };
 /* Ids of no meaning, below `vocab`. */
 static inline void test_ids(int32_t *ids, int64_t n, int64_t vocab, uint64_t seed) {
   for (int64_t i = 0; i < n; i++) ids[i] = (int32_t)(test_random(&seed) % (uint64_t)vocab);
+}
+
+/* A learner of a small model with random weights: 2 layers of width 24, 4 heads,
+ * which in llama read 2 keys and values. Sequences have the length of the options. */
+static inline att_learner *test_learner_of(att_runtime *runtime, const char *family, int64_t vocab,
+                                           const att_learn_options *options) {
+  att_init_options model;
+  att_init_options_init(&model);
+  model.family = family;
+  model.layers = 2;
+  model.width = 24;
+  model.heads = 4;
+  model.kv_heads = strcmp(family, "llama") ? 4 : 2;
+  model.ffn_width = 40;
+  model.vocab = vocab;
+  model.context = options->length;
+  model.seed = 7;
+  att_learner *learner;
+  assert_ok(att_learner_create(&learner, runtime, &model, options));
+  return learner;
 }
 
 #endif

@@ -5,7 +5,8 @@
 
 #include "attend/attend.h"
 
-enum { BATCH = 3, LENGTH = 7, VOCAB = 23, H = 4, G = 2, D = 6 };
+enum { BATCH = 3, LENGTH = 7, VOCAB = 23 };
+enum { H = 4, G = 2, D = 6 }; /* of test_learner_of */
 
 static int32_t tokens[BATCH * LENGTH], targets[BATCH * LENGTH], documents[BATCH * LENGTH];
 static att_runtime *runtime;
@@ -33,24 +34,6 @@ static att_learn_options usual(int64_t batch) {
   options.length = LENGTH;
   options.gradients_only = true;
   return options;
-}
-
-static att_learner *learner_of(att_runtime *with, const char *family,
-                               const att_learn_options *options) {
-  att_init_options model;
-  att_init_options_init(&model);
-  model.family = family;
-  model.layers = 2;
-  model.width = H * D;
-  model.heads = H;
-  model.kv_heads = strcmp(family, "llama") ? H : G;
-  model.ffn_width = 40;
-  model.vocab = VOCAB;
-  model.context = LENGTH;
-  model.seed = 7;
-  att_learner *learner;
-  assert_ok(att_learner_create(&learner, with, &model, options));
-  return learner;
 }
 
 static void go_back(att_learner *learner, bool with_documents) {
@@ -83,7 +66,7 @@ static void compare(const char *name, const att_view *gradient, void *payload) {
 static void something_else_is_kept_than_passes(void **state) {
   (void)state;
   att_learn_options options = usual(BATCH);
-  att_learner *learner = learner_of(runtime, "gpt2", &options);
+  att_learner *learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   att_gradients *gradients;
   assert_ok(att_gradients_create(&gradients, learner, "*", 0));
   assert_int_equal(att_gradients_count(gradients), 4 + 2 * 19);
@@ -117,8 +100,8 @@ static void passes_change_what_is_kept(void **state) {
     parts.pass_slices = 1;
     parts.recompute = true;
     whole.documents = parts.documents = f;
-    att_learner *a = learner_of(runtime, f ? "llama" : "gpt2", &whole);
-    att_learner *b = learner_of(runtime, f ? "llama" : "gpt2", &parts);
+    att_learner *a = test_learner_of(runtime, f ? "llama" : "gpt2", VOCAB, &whole);
+    att_learner *b = test_learner_of(runtime, f ? "llama" : "gpt2", VOCAB, &parts);
     att_gradients *x, *y;
     assert_ok(att_gradients_create(&x, a, "*", 0));
     assert_ok(att_gradients_create(&y, b, "*", 0));
@@ -132,8 +115,8 @@ static void passes_change_what_is_kept(void **state) {
 static void keeping_changes_the_gradients(void **state) {
   (void)state;
   att_learn_options options = usual(BATCH);
-  att_learner *plain = learner_of(runtime, "llama", &options);
-  att_learner *watched = learner_of(runtime, "llama", &options);
+  att_learner *plain = test_learner_of(runtime, "llama", VOCAB, &options);
+  att_learner *watched = test_learner_of(runtime, "llama", VOCAB, &options);
   att_gradients *gradients;
   assert_ok(att_gradients_create(&gradients, watched, "*", 0));
   go_back(plain, false), go_back(watched, false);
@@ -151,7 +134,7 @@ static void keeping_changes_the_gradients(void **state) {
 static void a_row_is_not_the_position(void **state) {
   (void)state;
   att_learn_options options = usual(1);
-  att_learner *learner = learner_of(runtime, "gpt2", &options);
+  att_learner *learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   att_gradients *gradients;
   assert_ok(att_gradients_create(&gradients, learner, "hook_*_grad", 0));
   go_back(learner, false);
@@ -232,7 +215,7 @@ static void check_key(const pairs *p, int g, int j) {
 static void scores_have_another_gradient_than_queries_say(void **state) {
   (void)state;
   att_learn_options options = usual(1);
-  att_learner *learner = learner_of(runtime, "llama", &options);
+  att_learner *learner = test_learner_of(runtime, "llama", VOCAB, &options);
   att_gradients *gradients;
   att_session *session;
   assert_ok(att_gradients_create(&gradients, learner, "blocks.1.attn.*", 0));
@@ -259,7 +242,7 @@ static void a_hidden_document_has_a_gradient(void **state) {
   (void)state;
   att_learn_options options = usual(BATCH);
   options.documents = true;
-  att_learner *learner = learner_of(runtime, "gpt2", &options);
+  att_learner *learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   att_gradients *gradients;
   att_view view;
   assert_ok(att_gradients_create(&gradients, learner, "blocks.0.attn.hook_pattern_grad", 0));
@@ -283,7 +266,7 @@ static void a_hidden_document_has_a_gradient(void **state) {
 static void a_wrong_name_is_taken(void **state) {
   (void)state;
   att_learn_options options = usual(1);
-  att_learner *learner = learner_of(runtime, "llama", &options);
+  att_learner *learner = test_learner_of(runtime, "llama", VOCAB, &options);
   att_gradients *gradients;
   att_view view;
   static const char *const wrong[] = {"blocks.0.attn.hook_q", "blocks.2.attn.hook_q_grad",
@@ -304,7 +287,7 @@ static void a_wrong_name_is_taken(void **state) {
   att_gradients_free(gradients);
   att_learner_free(learner);
   options.dropout = 0.1;
-  learner = learner_of(runtime, "gpt2", &options);
+  learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   assert_status(ATT_UNSUPPORTED,
                 att_gradients_create(&gradients, learner, "*.hook_pattern_grad", 0));
   assert_message_has("dropout");
@@ -320,7 +303,7 @@ static void bytes_are_not_those_announced(void **state) {
   test_memory memory = {0};
   att_runtime *own = test_runtime_of(NULL, 1, &memory);
   att_learn_options options = usual(BATCH);
-  att_learner *learner = learner_of(own, "gpt2", &options);
+  att_learner *learner = test_learner_of(own, "gpt2", VOCAB, &options);
   att_gradients *gradients;
   int64_t bytes;
   /* a tensor of rows; one of pairs, made in two more of its size */
@@ -354,7 +337,7 @@ static void running_out_of_memory_leaks(void **state) {
   test_memory memory = {0};
   att_runtime *own = test_runtime_of(NULL, 1, &memory);
   att_learn_options options = usual(1);
-  att_learner *learner = learner_of(own, "llama", &options);
+  att_learner *learner = test_learner_of(own, "llama", VOCAB, &options);
   test_torture(&memory, create_and_free, learner);
   go_back(learner, false); /* nobody is left who looks */
   att_learner_free(learner);

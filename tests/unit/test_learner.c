@@ -20,24 +20,6 @@ static att_learn_options usual(void) {
   return options;
 }
 
-static att_learner *learner_of(att_runtime *runtime, const char *family,
-                               const att_learn_options *options) {
-  att_init_options model;
-  att_init_options_init(&model);
-  model.family = family;
-  model.layers = 2;
-  model.width = 24;
-  model.heads = 4;
-  model.kv_heads = strcmp(family, "llama") ? 4 : 2;
-  model.ffn_width = 40;
-  model.vocab = VOCAB;
-  model.context = LENGTH;
-  model.seed = 7;
-  att_learner *learner;
-  assert_ok(att_learner_create(&learner, runtime, &model, options));
-  return learner;
-}
-
 static int set_up(void **state) {
   (void)state;
   uint64_t random = 12;
@@ -53,7 +35,7 @@ static int set_up(void **state) {
 static float *after_steps(const char *family, int threads, const att_learn_options *options,
                           int64_t *n, double *loss) {
   att_runtime *runtime = test_runtime_of(NULL, threads, NULL);
-  att_learner *learner = learner_of(runtime, family, options);
+  att_learner *learner = test_learner_of(runtime, family, VOCAB, options);
   att_step_result result;
   att_batch own = {tokens, targets, options->documents ? documents : NULL};
   for (int i = 0; i < 3; i++) assert_ok(att_learner_step(learner, &own, 1e-2, &result));
@@ -146,7 +128,7 @@ static void the_forward_is_another_than_inference(void **state) {
   for (int f = 0; f < 2; f++) {
     att_learn_options options = usual();
     options.slices = 1;
-    att_learner *learner = learner_of(runtime, families[f], &options);
+    att_learner *learner = test_learner_of(runtime, families[f], VOCAB, &options);
     att_step_result result;
     assert_ok(att_learner_step(learner, &batch, 1e-2, &result));
     assert_ok(att_learner_evaluate(learner, &batch, &result));
@@ -172,7 +154,7 @@ static void ignored_targets_change_something_else(void **state) {
   (void)state;
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   att_learn_options options = usual();
-  att_learner *learner = learner_of(runtime, "gpt2", &options);
+  att_learner *learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   att_step_result a, b;
   int32_t other[BATCH * LENGTH];
   for (int i = 0; i < BATCH * LENGTH; i++) other[i] = targets[i] < 0 ? -100 : targets[i];
@@ -203,7 +185,7 @@ static void one_batch_cannot_be_learned_by_heart(void **state) {
   for (int i = 0; i < BATCH * LENGTH; i++) told[i] = i % LENGTH ? tokens[i] : i / LENGTH;
   att_batch own = {told, targets, NULL};
   for (int f = 0; f < 2; f++) {
-    att_learner *learner = learner_of(runtime, families[f], &options);
+    att_learner *learner = test_learner_of(runtime, families[f], VOCAB, &options);
     att_step_result result = {.loss = 9};
     for (int i = 0; i < 400 && result.loss >= 0.01; i++)
       assert_ok(att_learner_step(learner, &own, 1e-2, &result));
@@ -221,7 +203,7 @@ static void a_step_allocates(void **state) {
   options.pass_slices = 2;
   options.dropout = 0.1;
   long long before = atomic_load(&memory.live_bytes);
-  att_learner *learner = learner_of(runtime, "llama", &options);
+  att_learner *learner = test_learner_of(runtime, "llama", VOCAB, &options);
   long long calls = atomic_load(&memory.calls), live = atomic_load(&memory.live_bytes) - before;
   att_step_result result;
   assert_ok(att_learner_step(learner, &batch, 1e-3, &result));
@@ -262,7 +244,7 @@ static void nonsense_is_taken(void **state) {
   (void)state;
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   att_learn_options options = usual();
-  att_learner *learner = learner_of(runtime, "gpt2", &options);
+  att_learner *learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   att_step_result result;
   int32_t wrong[BATCH * LENGTH];
   memcpy(wrong, tokens, sizeof wrong);
@@ -303,7 +285,7 @@ static void what_is_not_finite_has_no_name(void **state) {
   (void)state;
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   att_learn_options options = usual();
-  att_learner *learner = learner_of(runtime, "gpt2", &options);
+  att_learner *learner = test_learner_of(runtime, "gpt2", VOCAB, &options);
   att_step_result result;
   att_view value;
   const char *name;
@@ -362,7 +344,7 @@ static void gradients_cannot_be_looked_at(void **state) {
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   att_learn_options options = usual();
   options.gradients_only = true;
-  att_learner *learner = learner_of(runtime, "llama", &options);
+  att_learner *learner = test_learner_of(runtime, "llama", VOCAB, &options);
   att_step_result result;
   seen s = {0};
   att_learner_observe(learner, see, &s);

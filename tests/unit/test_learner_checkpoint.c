@@ -43,22 +43,12 @@ static const char *path_of(const char *name) {
 }
 
 static att_learner *learner_of(const char *family, double dropout) {
-  att_init_options model;
-  att_init_options_init(&model);
-  model.family = family;
-  model.layers = 1;
-  model.width = 16;
-  model.heads = 2;
-  model.vocab = VOCAB;
-  model.context = LENGTH;
   att_learn_options options;
   att_learn_options_init(&options);
   options.batch = BATCH;
   options.length = LENGTH;
   options.dropout = dropout;
-  att_learner *learner;
-  assert_ok(att_learner_create(&learner, runtime, &model, &options));
-  return learner;
+  return test_learner_of(runtime, family, VOCAB, &options);
 }
 
 static void steps(att_learner *learner, int n) {
