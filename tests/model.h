@@ -176,6 +176,16 @@ static inline void test_remove_folder(const char *folder) {
   rmdir(folder);
 }
 
+/* How many names are in a folder, hidden ones too. */
+static inline int test_entries(const char *folder) {
+  int n = 0;
+  DIR *all = opendir(folder);
+  for (struct dirent *e; all && (e = readdir(all));)
+    n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+  if (all) closedir(all);
+  return n;
+}
+
 /* A random model, opened; its folder is gone again. */
 static inline att_model *test_random_model(att_runtime *runtime, const char *config_json,
                                            uint64_t seed) {

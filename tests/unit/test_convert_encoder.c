@@ -2,8 +2,6 @@
  * computes the same bits, and what a format has no place for is refused by name. */
 #include "support.h"
 
-#include <dirent.h>
-
 #include "attend/convert.h"
 #include "attend/encoder.h"
 #include "model.h"
@@ -23,22 +21,9 @@ static int set_up(void **state) {
   return 0;
 }
 
-static void empty(const char *path) {
-  DIR *dir = opendir(path);
-  for (struct dirent *e; dir && (e = readdir(dir));) {
-    char name[512];
-    if (e->d_name[0] == '.') continue;
-    snprintf(name, sizeof name, "%s/%s", path, e->d_name);
-    empty(name);
-    if (unlink(name)) rmdir(name);
-  }
-  if (dir) closedir(dir);
-}
-
 static int tear_down(void **state) {
   (void)state;
-  empty(folder);
-  rmdir(folder);
+  test_remove_folder(folder);
   att_runtime_free(runtime);
   return 0;
 }

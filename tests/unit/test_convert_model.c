@@ -2,8 +2,6 @@
  * way through every format, and a failure leaves nothing behind. */
 #include "support.h"
 
-#include <dirent.h>
-
 #include "attend/convert.h"
 #include "io/gguf.h"
 #include "model.h"
@@ -24,32 +22,13 @@ static int set_up(void **state) {
   return 0;
 }
 
-/* Calls for each name in a folder; how many there are. */
-static int each_file(const char *folder, void (*visit)(const char *path)) {
-  DIR *dir = opendir(folder);
-  int n = 0;
-  for (struct dirent *e; dir && (e = readdir(dir));) {
-    if (e->d_name[0] == '.') continue;
-    char path[512];
-    snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
-    if (visit) visit(path);
-    n++;
-  }
-  if (dir) closedir(dir);
-  return n;
-}
-
-static void delete_file(const char *path) { unlink(path); }
-
 static void delete_any(const char *path) {
-  each_file(path, delete_file);
-  if (rmdir(path)) unlink(path);
+  if (unlink(path)) test_remove_folder(path);
 }
 
 static int tear_down(void **state) {
   world *w = *state;
-  each_file(w->folder, delete_any);
-  rmdir(w->folder);
+  test_remove_folder(w->folder);
   att_runtime_free(w->runtime);
   assert_no_leak(&w->memory);
   return 0;
@@ -157,7 +136,7 @@ static void a_model_changes_on_its_way_through_the_formats(void **state) {
   assert_same_tokens(w, TEST_STORIES "hf", gguf);
   assert_same_tokens(w, gguf, folder);
   assert_same_tokens(w, folder, again);
-  assert_int_equal(each_file(folder, NULL), 3);
+  assert_int_equal(test_entries(folder), 3);
 }
 
 /* Tied and untied, biases, grouped heads, each scaling of the rotation, f16, bf16. */
@@ -218,7 +197,7 @@ static void what_a_format_cannot_say_is_left_out_in_silence(void **state) {
   assert_status(ATT_BAD_ARGUMENT, convert(w, TINY "llama_mha", in(w, "never"), "i8"));
   assert_status(ATT_NOT_FOUND, convert(w, TINY "llama_mha", in(w, "never"), "q9"));
   assert_status(ATT_NOT_FOUND, convert(w, TINY "no such model", in(w, "never"), NULL));
-  assert_int_equal(each_file(w->folder, NULL), 0);
+  assert_int_equal(test_entries(w->folder), 0);
 }
 
 /* ---- nothing is left behind ---- */
@@ -241,7 +220,7 @@ static void a_cancelled_conversion_leaves_files(void **state) {
     assert_status(ATT_CANCELLED,
                   att_convert(w->runtime, TEST_STORIES "stories260K.bin", targets[i], &options));
   assert_true(done >= 0.5 && done < 1);
-  assert_int_equal(each_file(w->folder, NULL), 0);
+  assert_int_equal(test_entries(w->folder), 0);
 }
 
 static void a_full_folder_is_overwritten(void **state) {
@@ -251,7 +230,7 @@ static void a_full_folder_is_overwritten(void **state) {
   assert_ok(convert(w, TINY "gpt2", folder, NULL));
   assert_status(ATT_IO, convert(w, TINY "llama_mha", folder, NULL));
   assert_same_logits(w, TINY "gpt2", folder);
-  assert_int_equal(each_file(w->folder, NULL), 1);
+  assert_int_equal(test_entries(w->folder), 1);
 }
 
 static att_status write_both(void *context) {
@@ -405,7 +384,7 @@ static void impossible_sizes_are_taken(void **state) {
   assert_status(ATT_BAD_ARGUMENT, att_init_model(w->runtime, NULL, &options));
   assert_status(ATT_BAD_ARGUMENT, att_convert(w->runtime, NULL, path, NULL));
   assert_status(ATT_BAD_ARGUMENT, att_convert(NULL, path, path, NULL));
-  assert_int_equal(each_file(w->folder, NULL), 0);
+  assert_int_equal(test_entries(w->folder), 0);
 }
 
 int main(void) {

@@ -40,15 +40,10 @@ static void open_fixture(fixture *f, const char *config, int threads) {
 }
 
 static void close_fixture(fixture *f) {
-  char path[128];
   att_model_close(f->model);
   att_runtime_free(f->runtime);
   assert_no_leak(&f->memory);
-  snprintf(path, sizeof path, "%s/model.safetensors", f->folder);
-  unlink(path);
-  snprintf(path, sizeof path, "%s/config.json", f->folder);
-  unlink(path);
-  rmdir(f->folder);
+  test_remove_folder(f->folder);
 }
 
 static att_session *session_of(const att_model *model, int64_t encoder_tokens) {

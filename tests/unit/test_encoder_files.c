@@ -117,15 +117,6 @@ static void rewrite(att_runtime *runtime, const char *folder, const char *source
   test_write_text(folder, "config.json", config);
 }
 
-static void remove_folder(const char *folder) {
-  char path[128];
-  snprintf(path, sizeof path, "%s/model.safetensors", folder);
-  unlink(path);
-  snprintf(path, sizeof path, "%s/config.json", folder);
-  unlink(path);
-  rmdir(folder);
-}
-
 #define BERT_SIZES                                                                                 \
   "\"model_type\": \"bert\", \"vocab_size\": 96, \"hidden_size\": 32, "                            \
   "\"intermediate_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "              \
@@ -156,7 +147,7 @@ static void test_older_names_and_bare_models(void **state) {
   assert_false(att_model_describe(model)->fills_gaps);
   assert_true(att_model_describe(model)->pooling_head);
   att_model_close(model);
-  remove_folder(folder);
+  test_remove_folder(folder);
   att_runtime_free(runtime);
 }
 
@@ -189,7 +180,7 @@ static void test_relatives_are_other_models(void **state) {
     snprintf(source, sizeof source, TINY "%s", rows[i].source);
     rewrite(runtime, folder, source, rows[i].config, none, NULL);
     compare_hidden(runtime, source, folder);
-    remove_folder(folder);
+    test_remove_folder(folder);
   }
   att_runtime_free(runtime);
 }
@@ -246,7 +237,7 @@ static void test_what_is_not_run_is_refused(void **state) {
     assert_message_is_a_line();
     assert_message_has(rows[i].message);
   }
-  remove_folder(folder);
+  test_remove_folder(folder);
   att_runtime_free(runtime);
 }
 

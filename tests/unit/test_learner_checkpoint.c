@@ -1,10 +1,8 @@
 /* Checkpoints of learners: the same bits afterwards, damage, a full disk. */
 #include "support.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "model.h"
@@ -153,14 +151,6 @@ static void other_settings_are_overlooked(void **state) {
   att_learner_free(a), att_learner_free(b), att_learner_free(c);
 }
 
-static int entries(const char *path) {
-  int n = 0;
-  DIR *all = opendir(path);
-  for (struct dirent *e; all && (e = readdir(all));) n += e->d_name[0] != '.';
-  if (all) closedir(all);
-  return n;
-}
-
 /* A limit on the size of files stands for a full disk: the write fails half way. */
 static void a_full_disk_leaves_something_behind(void **state) {
   (void)state;
@@ -169,7 +159,7 @@ static void a_full_disk_leaves_something_behind(void **state) {
   steps(learner, 1);
   assert_ok(att_learner_save(learner, path_of("good"), NULL, NULL));
   steps(learner, 1);
-  int before = entries(folder);
+  int before = test_entries(folder);
   struct rlimit old, small = {4096, RLIM_INFINITY};
   getrlimit(RLIMIT_FSIZE, &old);
   small.rlim_max = old.rlim_max;
@@ -178,7 +168,7 @@ static void a_full_disk_leaves_something_behind(void **state) {
   att_status status = att_learner_save(learner, path_of("full"), NULL, NULL);
   setrlimit(RLIMIT_FSIZE, &old);
   assert_status(ATT_IO, status);
-  assert_int_equal(entries(folder), before);
+  assert_int_equal(test_entries(folder), before);
   assert_ok(att_learner_resume(again, path_of("good"), &note));
   assert_int_equal(att_learner_steps(again), 1);
   assert_ok(att_learner_save(learner, path_of("full"), NULL, NULL));

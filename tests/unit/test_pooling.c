@@ -33,20 +33,9 @@ static int set_up(void **state) {
   return 0;
 }
 
-static void remove_all(const char *folder) {
-  static const char *const names[] = {"1_Pooling/config.json", "1_Pooling", "modules.json",
-                                      "x.gguf"};
-  char path[128];
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    snprintf(path, sizeof path, "%s/%s", folder, names[i]);
-    if (unlink(path)) rmdir(path);
-  }
-  test_remove_folder(folder);
-}
-
 static int tear_down(void **state) {
   place *p = *state;
-  remove_all(p->folder);
+  test_remove_folder(p->folder);
   att_runtime_free(p->runtime);
   return 0;
 }
@@ -116,7 +105,7 @@ static void pooling_is_lost_on_the_way_through_the_formats(void **state) {
   test_make_folder(back);
   assert_ok(att_convert(p->runtime, p->folder, back, &options));
   expect(p, back, ATT_POOL_CLS, true);
-  remove_all(back);
+  test_remove_folder(back);
   snprintf(gguf, sizeof gguf, "%s/x.gguf", p->folder);
   assert_ok(att_convert(p->runtime, p->folder, gguf, &options));
   expect(p, gguf, ATT_POOL_CLS, false); /* GGUF has no key for the length */
