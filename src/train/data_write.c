@@ -8,6 +8,7 @@
 #include "base/folder.h"
 #include "base/utf8.h"
 #include "text/load_gguf.h"
+#include "text/tokenizer.h"
 #include "train/data.h"
 #include "train/learner.h"
 
@@ -298,6 +299,14 @@ static att_status open_tokens(att_data *data, att_runtime *runtime, const att_tr
                   s->data, (long long)data->train, (long long)s->length);
 }
 
+/* What ends a document: the token that texts to learn from are parted by, where models
+ * that chat have another one that ends a turn; or else the only end there is. */
+static int32_t find_separator(const att_tokenizer *tokenizer) {
+  static const char usual[] = "<|endoftext|>";
+  int32_t id = att_tokenizer_find(tokenizer, usual, sizeof usual - 1);
+  return id >= 0 ? id : tokenizer->eos;
+}
+
 static att_status fill(att_data *data, att_runtime *runtime, const att_train_settings *s) {
   char words[PATH], tokens[PATH];
   att_tokenizer *tokenizer;
@@ -306,10 +315,11 @@ static att_status fill(att_data *data, att_runtime *runtime, const att_train_set
   if (!att_path_is_file(words)) ATT_TRY(make_tokenizer(runtime, s, words));
   ATT_TRY(att_tokenizer_open(&tokenizer, runtime, words, 0));
   data->vocab = att_tokenizer_size(tokenizer);
-  data->separator = att_tokenizer_find(tokenizer, "<|endoftext|>", strlen("<|endoftext|>"));
+  data->separator = find_separator(tokenizer);
   att_status status = ATT_OK;
   if (s->documents && data->separator < 0)
-    status = att_fail(ATT_BAD_ARGUMENT, "\"documents\": the tokenizer has no <|endoftext|>");
+    status =
+        att_fail(ATT_BAD_ARGUMENT, "\"documents\": the tokenizer has no token that ends a text");
   if (status == ATT_OK && !att_path_is_file(tokens))
     status = make_tokens(runtime, s, tokenizer, data->separator, tokens);
   att_tokenizer_free(tokenizer);

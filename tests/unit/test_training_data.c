@@ -197,6 +197,46 @@ static void documents_run_into_each_other(void **state) {
   att_runtime_free(runtime);
 }
 
+/* Single bytes and one special token, of 257 ids: 4, a separator, 4 and another. */
+static void documents_need_one_spelling_of_their_end(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  char path[160], data[192], given[192], out[192];
+  snprintf(path, sizeof path, "%s/ended", folder);
+  assert_int_equal(mkdir(path, 0777), 0);
+  test_write_text(path, "a", "face");
+  test_write_text(path, "b", "bead");
+  snprintf(data, sizeof data, "data=%s", path);
+  snprintf(given, sizeof given, "tokenizer=%s/ends.json", folder);
+  snprintf(path, sizeof path, "%s/ends.json", folder);
+  for (int ends = 0; ends < 2; ends++) {
+    const char *special = ends ? "</s>" : "[X]"; /* [X] ends nothing */
+    const char *texts[] = {text},
+               *changes[] = {data, given, out, "documents=true", "length=4", "validation=0"};
+    att_train_bpe_options options;
+    att_train_bpe_options_init(&options);
+    options.vocab_size = 257;
+    options.special = &special;
+    options.n_special = 1;
+    int64_t size;
+    assert_ok(att_tokenizer_train_bpe(&size, runtime, path, texts, 1, &options));
+    snprintf(out, sizeof out, "output=%s/ended%d", folder, ends);
+    att_training *training = NULL;
+    assert_status(ends ? ATT_OK : ATT_BAD_ARGUMENT,
+                  att_training_open(&training, runtime, config, changes, 6));
+    if (!ends) continue;
+    att_tokenizer *tokenizer;
+    assert_ok(att_tokenizer_open(&tokenizer, runtime, path, 0));
+    int32_t end = att_tokenizer_find(tokenizer, "</s>", 4);
+    assert_true(end >= 0);
+    assert_int_equal(training->data.n, 10);
+    for (int i = 0; i < 10; i++) assert_int_equal(training->data.tokens[i] == end, i % 5 == 4);
+    att_tokenizer_free(tokenizer);
+    att_training_free(training);
+  }
+  att_runtime_free(runtime);
+}
+
 /* ---- tokenizers ---- */
 
 static void a_given_tokenizer_is_replaced(void **state) {
@@ -350,6 +390,7 @@ int main(void) {
       cmocka_unit_test(an_epoch_reads_a_window_twice),
       cmocka_unit_test(a_folder_is_read_in_another_order),
       cmocka_unit_test(documents_run_into_each_other),
+      cmocka_unit_test(documents_need_one_spelling_of_their_end),
       cmocka_unit_test(a_given_tokenizer_is_replaced),
       cmocka_unit_test(a_model_goes_on_with_another_vocabulary),
       cmocka_unit_test(pieces_of_a_text_have_other_tokens),
