@@ -72,9 +72,10 @@ static void forget(history *h) { free(h->x), free(h->loss), free(h->vx), free(h-
 
 /* ---- talk ---- */
 
+/* Before memory is taken. */
 static void announce(const cli *c, const att_training_info *i, double limit) {
   const double mb = 1.0 / (1 << 20);
-  cli_note(c, "%s: %.2f M parameters, %lld tokens to learn from, %lld held out", i->output,
+  cli_note(c, "%.2f M parameters, %lld tokens to learn from, %lld held out",
            (double)i->parameters * 1e-6, (long long)i->train_tokens,
            (long long)i->validation_tokens);
   bool more = i->bytes_other > i->bytes;
@@ -84,10 +85,14 @@ static void announce(const cli *c, const att_training_info *i, double limit) {
            more ? "kept (recompute=false)" : "computed again (recompute=true)");
   cli_note(c, "a step: %lld tokens, %.1f GFLOP; this machine's multiply-adds: %.0f GFLOP/s",
            (long long)i->tokens_a_step, i->flops_a_step * 1e-9, limit);
+}
+
+/* What opening found in the folder. */
+static void say_start(const cli *c, const att_training_info *i) {
   if (i->resumed_at)
-    cli_note(c, "goes on from step %lld", (long long)i->resumed_at);
+    cli_note(c, "%s: goes on from step %lld", i->output, (long long)i->resumed_at);
   else if (!isnan(i->first_loss))
-    cli_note(c, "the loss of a fresh model should be about %.2f", i->first_loss);
+    cli_note(c, "%s: the loss of a fresh model should be about %.2f", i->output, i->first_loss);
 }
 
 static void duration(char out[32], double seconds) {
@@ -203,16 +208,14 @@ static int take_step(const cli *c, att_training *training, att_training_report *
   return CLI_OK;
 }
 
-static int run_steps(const cli *c, att_runtime *runtime, att_training *training) {
+static int run_steps(const cli *c, att_training *training, double limit) {
   const att_training_info *info = att_training_describe(training);
   att_training_report r = {.done = info->done, .early = info->early};
   history h = {0};
   watch heads = {0};
-  double limit = 1;
   int code = check_wishes(c, training);
   if (code != CLI_OK) return code;
-  code = att_measure_fma(&limit, runtime, 0.2) == ATT_OK ? CLI_OK : cli_fail_status(c);
-  announce(c, info, limit);
+  say_start(c, info);
   remember_log(&h, info->output);
   while (code == CLI_OK && !r.done) code = take_step(c, training, &r, &h, &heads, limit);
   if (code == CLI_OK && r.early) cli_note(c, "the validation loss has stopped falling (patience)");
@@ -237,9 +240,16 @@ static int run(const cli *c, int n, char **operands) {
   int code = cli_runtime(&runtime, c);
   if (code != CLI_OK) return code;
   program_bytes = memory_resident();
-  att_status status = att_training_open(&training, runtime, operands[0], changes.texts, changes.n);
+  att_training_info info;
+  double limit = 1;
+  att_status status = att_training_measure(&info, runtime, operands[0], changes.texts, changes.n);
+  if (status == ATT_OK) status = att_measure_fma(&limit, runtime, 0.2);
   if (status == ATT_OK) {
-    code = run_steps(c, runtime, training);
+    announce(c, &info, limit);
+    status = att_training_open(&training, runtime, operands[0], changes.texts, changes.n);
+  }
+  if (status == ATT_OK) {
+    code = run_steps(c, training, limit);
     att_training_free(training);
   } else {
     code = status == ATT_BAD_ARGUMENT ? cli_usage(c, "%s", att_message()) : cli_fail_status(c);

@@ -8,6 +8,8 @@
  * with from the newest: a run that was killed at any moment ends, bit for bit,
  * where it would have ended.
  *
+ *     att_training_info info;
+ *     att_training_measure(&info, runtime, "tiny.json", NULL, 0); // info.bytes, if wanted
  *     att_training *training;
  *     att_training_open(&training, runtime, "tiny.json", NULL, 0);
  *     do att_training_step(training, &report); while (!report.done);
@@ -32,7 +34,7 @@ ATT_API att_status att_training_open(att_training **out, att_runtime *runtime, c
                                      const char *const *settings, int64_t n);
 ATT_API void att_training_free(att_training *training);
 
-/* What there is to know before the first step. Strings are borrowed. */
+/* What there is to know before the first step. Strings are borrowed from the run. */
 typedef struct att_training_info {
   const char *output;
   int64_t parameters, vocab;
@@ -48,6 +50,14 @@ typedef struct att_training_info {
   int64_t evaluate_every;          /* steps between evaluations, 0: there are none */
 } att_training_info;
 ATT_API const att_training_info *att_training_describe(const att_training *training);
+
+/* What att_training_describe will say of the run that att_training_open opens with the same
+ * arguments, from the same plan but without taking its memory: attention's workspace is all
+ * that is taken, for as long as the call. Checkpoints are not looked at: resumed_at is 0, done
+ * and early are false; `output` is NULL. Locks the folder and makes tokenizer.json and
+ * tokens.npy, which att_training_open then finds. Errors and threads as there. */
+ATT_API att_status att_training_measure(att_training_info *out, att_runtime *runtime,
+                                        const char *config, const char *const *settings, int64_t n);
 
 typedef struct att_training_report {
   int64_t step;      /* taken so far */

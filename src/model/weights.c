@@ -94,6 +94,14 @@ static att_dtype packed_dtype(const loader *load, const weight *w, const att_vie
   return keeps ? view->dtype : ATT_F32;
 }
 
+/* In memory, a matrix packed as `dtype`. */
+static int64_t bytes_of(const att_config *config, const weight *w, att_dtype dtype) {
+  int64_t pieces = pieces_of(config, w->slot);
+  if (att_slots[w->slot].kind < ATT_KIND_MATRIX)
+    return w->rows * w->columns * (int64_t)sizeof(float);
+  return pieces * att_packed_bytes(dtype, w->rows / pieces, w->columns);
+}
+
 /* First pass: everything there, of the right shape and type, and how much. */
 static att_status survey(const weight *w, void *context) {
   loader *load = context;
@@ -104,13 +112,10 @@ static att_status survey(const weight *w, void *context) {
                     att_slots[w->slot].name, att_dtype_name(view.dtype));
   int64_t count = w->rows * w->columns;
   bool packed = att_slots[w->slot].kind >= ATT_KIND_MATRIX;
-  int64_t pieces = pieces_of(&load->checkpoint->config, w->slot);
   load->stored[view.dtype] += count;
   load->summary.parameters += count;
   if (packed && att_packed_rounds(packed_dtype(load, w, &view))) load->summary.rounded += count;
-  load->summary.bytes +=
-      packed ? pieces * att_packed_bytes(packed_dtype(load, w, &view), w->rows / pieces, w->columns)
-             : count * (int64_t)sizeof(float);
+  load->summary.bytes += bytes_of(&load->checkpoint->config, w, packed_dtype(load, w, &view));
   if (load->stored[view.dtype] > load->stored[load->summary.dtype])
     load->summary.dtype = view.dtype;
   return ATT_OK;
@@ -121,6 +126,23 @@ att_status att_weights_survey(att_weights_summary *out, const att_checkpoint *ch
   ATT_TRY(visit_all(&checkpoint->config, survey, &load));
   *out = load.summary;
   return ATT_OK;
+}
+
+typedef struct sizing {
+  const att_config *config;
+  int64_t bytes;
+} sizing;
+
+static att_status add_f32(const weight *w, void *context) {
+  sizing *s = context;
+  s->bytes += bytes_of(s->config, w, ATT_F32);
+  return ATT_OK;
+}
+
+int64_t att_weights_f32_bytes(const att_config *config) {
+  sizing s = {.config = config};
+  (void)visit_all(config, add_f32, &s); /* cannot fail */
+  return s.bytes;
 }
 
 /* New memory, f32 [rows, columns], with the elements of a view of any shape. */

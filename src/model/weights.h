@@ -96,6 +96,9 @@ typedef bool att_progress_fn(double done, void *payload);
 /* Finds every weight and checks it, without reading one. */
 att_status att_weights_survey(att_weights_summary *out, const struct att_checkpoint *checkpoint);
 
+/* Bytes in memory of a model of this configuration that is opened with f32_weights. */
+int64_t att_weights_f32_bytes(const att_config *config);
+
 /* Takes all weights from a checkpoint: first finds every one and checks its
  * shape, then copies. Matrices keep the width they are stored in where the product
  * can read it, unless the options want f32. The checkpoint is not needed afterwards.

@@ -11,6 +11,7 @@ enum { ATT_SLICES_MOST = 64, ATT_LEVELS_MOST = 8 };
 
 struct att_learner {
   att_runtime *runtime;
+  bool measuring; /* of att_learner_measure */
   att_learn_options options;
   char family[32];
   att_parameters parameters;
@@ -36,6 +37,12 @@ struct att_learner {
   char *note; /* of the last resume */
   int64_t note_bytes;
 };
+
+/* A learner that att_learner_open would make of `path` or, if `model` is not NULL,
+ * att_learner_create of that, but without weights and memory: it tells its parameters and
+ * bytes, and is freed. */
+att_status att_learner_measure(att_learner **out, att_runtime *runtime, const char *path,
+                               const att_init_options *model, const att_learn_options *options);
 
 /* The first parameter of `array` with a number that is not finite, or NULL. */
 const att_parameter *att_learner_find_bad(const att_learner *learner, const float *array);

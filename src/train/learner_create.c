@@ -1,4 +1,5 @@
-/* Making a learner: weights from a checkpoint, then all memory. */
+/* Making a learner: weights from a checkpoint, then all memory. Measuring one takes the
+ * same way and leaves out what is large. */
 #include <stdio.h>
 #include <string.h>
 
@@ -81,9 +82,9 @@ static att_status check_model(const att_checkpoint *checkpoint) {
 /* ---- memory ---- */
 
 static att_status floats(float **out, att_learner *learner, int64_t count, const char *what) {
-  ATT_TRY(att_alloc((void **)out, learner->runtime, count, sizeof **out, what));
   learner->bytes += count * (int64_t)sizeof **out;
-  return ATT_OK;
+  if (learner->measuring) return ATT_OK;
+  return att_alloc((void **)out, learner->runtime, count, sizeof **out, what);
 }
 
 /* Slices of the largest pass: all, or the largest power of two that is allowed. */
@@ -108,14 +109,15 @@ static att_status plan_pass(att_learner *learner) {
   }
   learner->plan = (att_pass_plan){.runtime = learner->runtime,
                                   .parameters = &learner->parameters,
-                                  .weights = &learner->model->weights,
+                                  .weights = learner->model ? &learner->model->weights : NULL,
                                   .values = learner->values,
                                   .sequences = most,
                                   .length = o->length,
                                   .slices = step,
                                   .recompute = o->recompute,
                                   .documents = o->documents,
-                                  .dropout = o->dropout};
+                                  .dropout = o->dropout,
+                                  .measuring = learner->measuring};
   ATT_TRY(att_pass_plan_create(&learner->plan));
   learner->bytes += learner->plan.bytes;
   return ATT_OK;
@@ -135,6 +137,8 @@ static att_status create_gradients(att_learner *learner) {
 }
 
 static att_status create_model(att_learner *learner) {
+  learner->bytes += att_weights_f32_bytes(&learner->parameters.config);
+  if (learner->measuring) return ATT_OK;
   att_open_options options;
   att_open_options_init(&options);
   options.without_tokenizer = true;
@@ -142,9 +146,7 @@ static att_status create_model(att_learner *learner) {
   att_live_weights live = {&learner->parameters, learner->values};
   att_checkpoint checkpoint =
       att_live_checkpoint(&live, learner->runtime, learner->family, "training");
-  ATT_TRY(att_model_create(&learner->model, &checkpoint, &options));
-  learner->bytes += att_model_describe(learner->model)->weight_bytes;
-  return ATT_OK;
+  return att_model_create(&learner->model, &checkpoint, &options);
 }
 
 static att_status fill(att_learner *learner, const att_checkpoint *checkpoint) {
@@ -155,7 +157,8 @@ static att_status fill(att_learner *learner, const att_checkpoint *checkpoint) {
   ATT_TRY(att_parameters_create(&learner->parameters, learner->runtime, &checkpoint->config));
   int64_t count = learner->parameters.floats;
   ATT_TRY(floats(&learner->values, learner, count, "parameters"));
-  ATT_TRY(att_parameters_read(&learner->parameters, learner->values, checkpoint));
+  if (!learner->measuring)
+    ATT_TRY(att_parameters_read(&learner->parameters, learner->values, checkpoint));
   ATT_TRY(create_model(learner));
   *optimizer = (att_optimizer){
       .beta1 = o->beta1, .beta2 = o->beta2, .eps = o->eps, .decay = o->decay, .clip = o->clip};
@@ -169,13 +172,14 @@ static att_status fill(att_learner *learner, const att_checkpoint *checkpoint) {
 
 /* Closes the checkpoint in any case. */
 static att_status create(att_learner **out, att_checkpoint *checkpoint,
-                         const att_learn_options *options) {
+                         const att_learn_options *options, bool measuring) {
   att_learner *learner;
   att_status status =
       att_alloc((void **)&learner, checkpoint->runtime, 1, sizeof *learner, "a learner");
   if (status == ATT_OK) {
     learner->runtime = checkpoint->runtime;
     learner->options = *options;
+    learner->measuring = measuring;
     learner->bytes = sizeof *learner;
     status = fill(learner, checkpoint);
     if (status == ATT_OK)
@@ -188,7 +192,8 @@ static att_status create(att_learner **out, att_checkpoint *checkpoint,
 }
 
 static att_status open_any(att_learner **out, att_runtime *runtime, const char *path,
-                           const att_init_options *model, const att_learn_options *options) {
+                           const att_init_options *model, const att_learn_options *options,
+                           bool measuring) {
   att_learn_options usual;
   att_learn_options_init(&usual);
   if (!options) options = &usual;
@@ -199,14 +204,19 @@ static att_status open_any(att_learner **out, att_runtime *runtime, const char *
   att_status status = model  ? att_random_checkpoint(&checkpoint, runtime, "the new model", model)
                       : path ? att_checkpoint_open(&checkpoint, runtime, path)
                              : att_checkpoint_open_builtin(&checkpoint, runtime, NULL);
-  if (status == ATT_OK) status = create(out, &checkpoint, options);
+  if (status == ATT_OK) status = create(out, &checkpoint, options, measuring);
   att_float_mode_leave(mode);
   return status;
 }
 
 att_status att_learner_open(att_learner **out, att_runtime *runtime, const char *path,
                             const att_learn_options *options) {
-  return open_any(out, runtime, path, NULL, options);
+  return open_any(out, runtime, path, NULL, options, false);
+}
+
+att_status att_learner_measure(att_learner **out, att_runtime *runtime, const char *path,
+                               const att_init_options *model, const att_learn_options *options) {
+  return open_any(out, runtime, path, model, options, true);
 }
 
 att_status att_learner_create(att_learner **out, att_runtime *runtime,
@@ -216,7 +226,7 @@ att_status att_learner_create(att_learner **out, att_runtime *runtime,
     return att_fail(ATT_BAD_ARGUMENT, "the model's options are not set by att_init_options_init");
   if (model->vocab < 1)
     return att_fail(ATT_BAD_ARGUMENT, "the new model's vocabulary is not given");
-  return open_any(out, runtime, NULL, model, options);
+  return open_any(out, runtime, NULL, model, options, false);
 }
 
 void att_learner_free(att_learner *learner) {

@@ -30,6 +30,7 @@ typedef struct att_pass_plan {
   int64_t slices;                   /* of the largest pass */
   bool recompute, documents;
   double dropout;
+  bool measuring; /* only `bytes` are found out; nothing can be computed */
 
   att_kept *kept;                   /* [layers]; if recomputed they share all but x */
   float *last;                      /* [rows,C] the stream behind the last block */
@@ -49,7 +50,7 @@ typedef struct att_pass_plan {
   int64_t bytes; /* of everything */
 } att_pass_plan;
 
-/* `plan` has runtime … dropout set. BAD_ARGUMENT, TOO_LARGE, OUT_OF_MEMORY. */
+/* `plan` has runtime … measuring set. BAD_ARGUMENT, TOO_LARGE, OUT_OF_MEMORY. */
 att_status att_pass_plan_create(att_pass_plan *plan);
 void att_pass_plan_release(att_pass_plan *plan);
 

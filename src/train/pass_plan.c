@@ -96,28 +96,35 @@ static int64_t lay_out(att_pass_plan *p, float *base) {
 static att_status create_rope(att_pass_plan *p) {
   const att_config *c = &p->parameters->config;
   if (c->position != ATT_POSITION_ROPE) return ATT_OK;
+  int64_t count = p->length * c->rope.pairs;
+  p->bytes += 4 * count * (int64_t)sizeof(float);
+  if (p->measuring) return ATT_OK;
   ATT_TRY(att_weights_rope(&p->rope, p->weights, p->runtime, &c->rope, p->length));
   ATT_TRY(att_weights_rope(&p->back, p->weights, p->runtime, &c->rope, p->length));
-  int64_t count = p->back.positions * p->back.pairs;
   for (int64_t i = 0; i < count; i++) p->back.sine[i] = -p->back.sine[i];
-  p->bytes += 4 * count * (int64_t)sizeof(float);
   return ATT_OK;
 }
 
 /* ---- attention ---- */
 
+/* Plans look at shapes only: one number stands for every array, so that there need be
+ * none yet. */
 static att_status create_attention(att_pass_plan *p) {
-  att_pass whole = {.sequences = p->sequences, .training = true, .documents = p->positions};
+  float any = 0;
+  int32_t any_document = 0;
+  att_kept kept = {.q = &any, .k = &any, .v = &any, .z = &any, .lse = &any};
+  att_pass whole = {.sequences = p->sequences, .training = true, .documents = &any_document};
+  att_pass_plan shapes = *p;
+  shapes.kept = &kept;
   att_sdpa_args args;
   att_sdpa_grads grads;
-  att_pass_attention(&args, p, &whole, 0, 0);
+  att_pass_attention(&args, &shapes, &whole, 0, 0);
   att_sdpa_grads_init(&grads);
   grads.out = grads.dout = args.out;
-  grads.dout.data = p->dz;
   grads.lse = args.lse;
-  grads.dq = args.q, grads.dq.data = p->dq;
-  grads.dk = args.k, grads.dk.data = p->dk;
-  grads.dv = args.v, grads.dv.data = p->dv;
+  grads.dq = args.q;
+  grads.dk = args.k;
+  grads.dv = args.v;
   ATT_TRY(att_sdpa_plan_create(&p->attention, p->runtime, &args));
   ATT_TRY(att_sdpa_backward_plan_create(&p->attention_back, p->runtime, &args, &grads));
   p->bytes += att_sdpa_plan_workspace(p->attention);
@@ -146,12 +153,14 @@ static att_status create(att_pass_plan *p) {
   ATT_TRY(check(p));
   ATT_TRY(att_alloc((void **)&p->kept, r, layers, sizeof *p->kept, "kept activations"));
   p->floats = lay_out(p, NULL);
-  ATT_TRY(att_alloc((void **)&p->memory, r, p->floats, sizeof(float), "activations"));
-  lay_out(p, p->memory);
   p->bytes = p->floats * (int64_t)sizeof(float);
   p->way_back.runtime = r;
+  ATT_TRY(create_attention(p));
   ATT_TRY(create_rope(p));
-  return create_attention(p);
+  if (p->measuring) return ATT_OK;
+  ATT_TRY(att_alloc((void **)&p->memory, r, p->floats, sizeof(float), "activations"));
+  lay_out(p, p->memory);
+  return ATT_OK;
 }
 
 att_status att_pass_plan_create(att_pass_plan *plan) {

@@ -45,10 +45,12 @@ static att_learn_options learn_options(const att_train_settings *s) {
   return o;
 }
 
-static att_status create_learner(att_training *t) {
+static att_status create_learner(att_training *t, bool measuring) {
   const att_train_settings *s = &t->settings;
   att_learn_options options = learn_options(s);
-  if (s->start[0]) return att_learner_open(&t->learner, t->runtime, s->start, &options);
+  if (s->start[0])
+    return measuring ? att_learner_measure(&t->learner, t->runtime, s->start, NULL, &options)
+                     : att_learner_open(&t->learner, t->runtime, s->start, &options);
   att_init_options model;
   att_init_options_init(&model);
   model.family = s->family;
@@ -61,12 +63,12 @@ static att_status create_learner(att_training *t) {
   model.context = s->length;
   model.untied = s->untied;
   model.seed = (uint64_t)s->seed;
-  return att_learner_create(&t->learner, t->runtime, &model, &options);
+  return measuring ? att_learner_measure(&t->learner, t->runtime, NULL, &model, &options)
+                   : att_learner_create(&t->learner, t->runtime, &model, &options);
 }
 
 static att_status create_batch(att_training *t) {
-  int64_t n = t->settings.batch * t->settings.length;
-  t->batch_tokens = n;
+  int64_t n = t->batch_tokens;
   ATT_TRY(att_alloc((void **)&t->batch.tokens, t->runtime, n, sizeof(int32_t), "a batch"));
   ATT_TRY(att_alloc((void **)&t->batch.targets, t->runtime, n, sizeof(int32_t), "a batch"));
   if (!t->settings.documents) return ATT_OK;
@@ -116,38 +118,61 @@ static void describe(att_training *t) {
   i->evaluate_every = i->validation_tokens > 1 ? t->settings.evaluate_every : 0;
 }
 
-static att_status fill(att_training *t, const char *config, const char *const *settings,
-                       int64_t n) {
+static att_status prepare(att_training *t, const char *config, const char *const *settings,
+                          int64_t n, bool measuring) {
   ATT_TRY(att_train_settings_read(&t->settings, t->runtime, config, settings, n));
   ATT_TRY(att_training_lock(t));
   ATT_TRY(att_training_clean(t));
   ATT_TRY(att_data_open(&t->data, t->runtime, &t->settings));
-  ATT_TRY(create_learner(t));
-  if (t->data.vocab > t->learner->parameters.config.vocab)
-    return att_fail(ATT_BAD_ARGUMENT, "the tokenizer has %lld tokens, the model only %lld",
-                    (long long)t->data.vocab, (long long)t->learner->parameters.config.vocab);
+  ATT_TRY(create_learner(t, measuring));
+  t->batch_tokens = t->settings.batch * t->settings.length;
+  if (t->data.vocab <= t->learner->parameters.config.vocab) return ATT_OK;
+  return att_fail(ATT_BAD_ARGUMENT, "the tokenizer has %lld tokens, the model only %lld",
+                  (long long)t->data.vocab, (long long)t->learner->parameters.config.vocab);
+}
+
+static att_status fill(att_training *t) {
   ATT_TRY(create_batch(t));
   t->best = INFINITY;
   ATT_TRY(att_training_resume(t));
   t->done = is_early(t) || att_learner_steps(t->learner) >= t->settings.steps;
-  describe(t);
   return ATT_OK;
 }
 
-att_status att_training_open(att_training **out, att_runtime *runtime, const char *config,
-                             const char *const *settings, int64_t n) {
-  if (!out || !runtime || !config || (n > 0 && !settings))
-    return att_fail(ATT_BAD_ARGUMENT, "att_training_open: an argument is NULL");
+static att_status open_any(att_training **out, att_runtime *runtime, const char *config,
+                           const char *const *settings, int64_t n, bool measuring) {
+  if (!runtime || !config || (n > 0 && !settings))
+    return att_fail(ATT_BAD_ARGUMENT, "a run of training: an argument is NULL");
   att_training *training;
   ATT_TRY(att_alloc((void **)&training, runtime, 1, sizeof *training, "a run of training"));
   training->runtime = runtime;
   training->lock = -1;
-  att_status status = fill(training, config, settings, n);
-  if (status == ATT_OK)
+  att_status status = prepare(training, config, settings, n, measuring);
+  if (status == ATT_OK && !measuring) status = fill(training);
+  if (status == ATT_OK) {
+    describe(training);
     *out = training;
-  else
+  } else {
     att_training_free(training);
+  }
   return status;
+}
+
+att_status att_training_open(att_training **out, att_runtime *runtime, const char *config,
+                             const char *const *settings, int64_t n) {
+  if (!out) return att_fail(ATT_BAD_ARGUMENT, "att_training_open: out is NULL");
+  return open_any(out, runtime, config, settings, n, false);
+}
+
+att_status att_training_measure(att_training_info *out, att_runtime *runtime, const char *config,
+                                const char *const *settings, int64_t n) {
+  att_training *training;
+  if (!out) return att_fail(ATT_BAD_ARGUMENT, "att_training_measure: out is NULL");
+  ATT_TRY(open_any(&training, runtime, config, settings, n, true));
+  *out = training->info;
+  out->output = NULL; /* goes with the run */
+  att_training_free(training);
+  return ATT_OK;
 }
 
 void att_training_free(att_training *t) {

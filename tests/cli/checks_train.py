@@ -17,9 +17,11 @@ def is_native(program):
     return content[:4] == b"\x7fELF" and not sanitized
 
 
-def start_training(program, folder, *settings):
+def start_training(program, folder, *settings, most=None):
     flags = [flag for setting in settings for flag in ("-s", setting)]
-    return subprocess.Popen([program, "train", "run.json", "--json", "--threads", "2", *flags],
+    limited = ["sh", "-c", f"ulimit -v {most // 1024}; exec \"$@\"", "sh"] if most else []
+    return subprocess.Popen([*limited, program, "train", "run.json", "--json", "--threads", "2",
+                             *flags],
                             cwd=folder, env=run_cases.environment(program), stdout=subprocess.PIPE,
                             stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
 
@@ -37,6 +39,28 @@ def highest_memory(process):
         highest = max(highest, int(said[1]) * 1024 if said else 0)
         time.sleep(0.002)
     return highest
+
+
+def check_train_announces_memory_before_it_takes_it(program):
+    """train says what a run takes that it cannot take, and does not try before"""
+    if not is_native(program):
+        return None
+    settings = {"data": "text", "output": "out", "layers": 1, "width": 64, "heads": 2, "batch": 1,
+                "slices": 1, "length": 4, "steps": 1, "ffn_width": 10000000}
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as stream:
+            json.dump(settings, stream)
+        with open(os.path.join(folder, "text"), "w", encoding="utf-8") as stream:
+            stream.write("".join(f"{i}\n" for i in range(500)))
+        run = start_training(program, folder, most=2**30)
+        _, err = (text.decode() for text in run.communicate())
+    said = re.search(r"memory (\d+) MB", err)
+    # Values, packed values, two moments and a gradient, of two matrices.
+    if not said or float(said[1]) < 5 * 2 * 64 * 10000000 * 4 / 2**20:
+        return f"nothing or too little is announced: {err}"
+    if run.returncode != 1 or "no memory" not in err[said.end():]:
+        return f"exit {run.returncode}: {err}"
+    return None
 
 
 def check_train_takes_the_memory_it_announces(program):

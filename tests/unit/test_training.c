@@ -360,6 +360,65 @@ static void the_rate_jumps(void **state) {
   assert_true(att_train_rate(&s, 100) == 1);
 }
 
+/* ---- memory ---- */
+
+static void *refuse_large(size_t bytes, size_t alignment, void *payload) {
+  void *memory = NULL;
+  bool small = bytes <= *(const size_t *)payload;
+  return small && posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+}
+
+static void give_back(void *memory, size_t bytes, void *payload) {
+  (void)bytes, (void)payload;
+  free(memory);
+}
+
+/* In every way to save some of it, and of both families: a rotation has tables. */
+static void a_run_is_measured_as_another(void **state) {
+  (void)state;
+  static const char *const ways[] = {"recompute=false", "recompute=true", "pass_slices=2",
+                                     "family=llama", "documents=true"};
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+    const char *changes[2] = {output("measured"), ways[w]};
+    att_training_info before;
+    assert_ok(att_training_measure(&before, runtime, config, changes, 2));
+    att_training *training = open_run(runtime, changes[0], changes[1]);
+    const att_training_info *after = att_training_describe(training);
+    const att_learner *learner = att_training_learner(training);
+    const att_model *model = att_learner_model(learner);
+    assert_int_equal(before.bytes, after->bytes);
+    assert_int_equal(before.activation_bytes, after->activation_bytes);
+    assert_int_equal(before.bytes_other, after->bytes_other);
+    assert_int_equal(before.parameters, after->parameters);
+    assert_true(before.flops_a_step == after->flops_a_step);
+    assert_int_equal(att_weights_f32_bytes(&model->config),
+                     att_model_describe(model)->weight_bytes);
+    assert_null(before.output);
+    att_training_free(training);
+  }
+  att_runtime_free(runtime);
+}
+
+static void measuring_takes_what_it_measures(void **state) {
+  (void)state;
+  size_t most = 1 << 20; /* the largest matrix has 640 MB, its activations as much */
+  att_runtime_options options;
+  att_runtime_options_init(&options);
+  options.threads = 1;
+  options.allocator = (att_allocator){refuse_large, give_back, &most};
+  att_runtime *runtime;
+  assert_ok(att_runtime_create(&runtime, &options));
+  const char *changes[2] = {output("large"), "ffn_width=10000000"};
+  att_training_info info;
+  att_training *training;
+  assert_ok(att_training_measure(&info, runtime, config, changes, 2));
+  assert_true(info.bytes > INT64_C(10) * 2 * 16 * 10000000);
+  assert_status(ATT_OUT_OF_MEMORY, att_training_open(&training, runtime, config, changes, 2));
+  assert_status(ATT_BAD_ARGUMENT, att_training_measure(NULL, runtime, config, changes, 2));
+  att_runtime_free(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stopped_run_ends_elsewhere),
@@ -375,6 +434,8 @@ int main(void) {
       cmocka_unit_test(a_wrong_setting_is_taken),
       cmocka_unit_test(a_loss_that_stays_has_no_end),
       cmocka_unit_test(the_rate_jumps),
+      cmocka_unit_test(a_run_is_measured_as_another),
+      cmocka_unit_test(measuring_takes_what_it_measures),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
