@@ -138,6 +138,7 @@ static int compare(const void *a, const void *b) {
 
 static void print_json(const head_row *rows, int64_t n, const reading *r) {
   json j = subject_json(&what);
+  edit_json(&j, &r->edited);
   json_ints(&j, "query_tokens", r->query_ids, r->n_queries);
   json_string(&j, "form", probe ? "probe" : "pattern");
   if (probe) json_int(&j, "period", probe);

@@ -99,6 +99,7 @@ static void column_free(column *k, const lens *l) {
 
 static void print_json(const lens *l, const column *k) {
   json j = subject_json(&what);
+  edit_json(&j, &l->read.edited);
   json_int(&j, "position", position);
   json_int(&j, "target", k->target);
   json_open(&j, "rows", '[');
@@ -218,6 +219,7 @@ static void print_grid(const lens *l, const int32_t *ids, int64_t first, const t
 
 static void print_grid_json(const lens *l, const int32_t *ids) {
   json j = subject_json(&what);
+  edit_json(&j, &l->read.edited);
   json_open(&j, "rows", '[');
   for (int64_t s = 0; s < l->n; s++) {
     json_open(&j, NULL, '{');

@@ -79,6 +79,7 @@ static void print_json(const look *l) {
   int64_t first = l->options.layer < 0 ? 0 : l->options.layer;
   int64_t end = l->options.layer < 0 ? l->layers : first + 1;
   json j = subject_json(&what);
+  edit_json(&j, &l->read.edited);
   json_ints(&j, "query_tokens", l->read.query_ids, l->read.n_queries);
   json_ints(&j, "key_tokens", l->read.key_ids, l->read.n_keys);
   json_string(&j, "stage", stages[l->options.stage]);

@@ -63,6 +63,7 @@ static int report(const cli *c, const stream *s, const att_session *session,
     json_open(&j, NULL, '{');
     json_string(&j, "model", att_model_describe(what->model)->name);
     json_string(&j, "class", att_runtime_class(what->runtime));
+    edit_json(&j, &r.edited);
     stream_json(&j, s, what->ids, what->n, result);
     json_double(&j, "prefill_tps", run_per_second(what->n, result->prefill_seconds));
     json_double(&j, "decode_tps", run_per_second(result->n_new, result->decode_seconds));
@@ -188,10 +189,9 @@ static int with_model(const cli *c) {
   bool good = att_session_create(&session, r.what.model, &room) == ATT_OK &&
               att_sampler_create(&sampler, r.what.runtime, &r.sampling, info->vocab) == ATT_OK;
   s.session = session;
-  edit_set edits = {0};
-  int code = good ? edit(&edits, c, session) : cli_fail_status(c);
+  int code = good ? edit(&r.edited, c, session) : cli_fail_status(c);
   if (code == CLI_OK) code = generate(c, session, sampler, &s);
-  edit_detach(&edits);
+  edit_detach(&r.edited);
   stream_free(&s);
   att_sampler_free(sampler);
   att_session_free(session);

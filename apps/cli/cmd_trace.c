@@ -198,6 +198,7 @@ static void print_summary(const trace *t, const term *out) {
 static void print_json(const trace *t) {
   const att_session *session = t->read.session;
   json j = subject_json(t->what);
+  edit_json(&j, &t->read.edited);
   json_ints(&j, "tokens", att_session_tokens(session), att_session_length(session));
   json_int(&j, "bytes", att_capture_bytes(t->read.capture));
   json_open(&j, "tensors", '[');

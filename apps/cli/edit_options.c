@@ -2,6 +2,7 @@
 #include "edit_options.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,34 @@ static int read_list(att_edit *list, int64_t *n, const cli *c, att_runtime *runt
   return CLI_OK;
 }
 
+static void put_range(FILE *out, const char *key, att_range range) {
+  if (range.end == 0) return; /* all */
+  fprintf(out, " %s=%" PRId64, key, range.first);
+  if (range.end > range.first + 1) fprintf(out, "-%" PRId64, range.end - 1);
+}
+
+static bool has_value(att_edit_op op) {
+  return op == ATT_EDIT_SET || op == ATT_EDIT_SCALE || op == ATT_EDIT_ADD || op == ATT_EDIT_DELTA;
+}
+
+/* What att_edits_read reads as these edits, whatever they were read from; to be freed. */
+static char *spell(const att_edit *list, int64_t n) {
+  char *text = NULL;
+  size_t bytes;
+  FILE *out = open_memstream(&text, &bytes);
+  if (!out) return NULL;
+  for (int64_t i = 0; i < n; i++) {
+    const att_edit *e = &list[i];
+    fprintf(out, "%s%s %s", i ? "; " : "", att_edit_op_name(e->op), e->at);
+    put_range(out, "head", e->heads);
+    put_range(out, "pos", e->positions);
+    put_range(out, "key", e->keys);
+    if (has_value(e->op)) fprintf(out, " value=%.9g", (double)e->value);
+  }
+  fclose(out);
+  return text;
+}
+
 int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,
                 const edit_options *o) {
   int64_t n;
@@ -65,6 +94,8 @@ int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *
   }
   if (code == CLI_OK && att_edits_create(&set->edits, session, list, n) != ATT_OK)
     code = cli_fail_status(c);
+  set->words = spell(list, n);
+  set->source_path = o->source;
   free(list);
   return code;
 }
@@ -72,5 +103,12 @@ int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *
 void edit_detach(edit_set *set) {
   att_edits_free(set->edits);
   att_archive_close(set->source);
+  free(set->words);
   *set = (edit_set){0};
+}
+
+void edit_json(json *j, const edit_set *set) {
+  if (!set->words) return;
+  json_string(j, "edits", set->words);
+  if (set->source_path) json_string(j, "edit_source", set->source_path);
 }

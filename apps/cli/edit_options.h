@@ -4,6 +4,7 @@
 
 #include "attend/edit.h"
 #include "cli.h"
+#include "json_out.h"
 
 typedef struct edit_options {
   text_list words;
@@ -37,6 +38,8 @@ typedef struct edit_options {
 typedef struct edit_set {
   att_edits *edits; /* NULL: none were asked for */
   att_archive *source;
+  char *words;             /* all edits as --edit takes them, or NULL */
+  const char *source_path; /* of --source, or NULL */
 } edit_set;
 
 /* True if any were given. */
@@ -47,5 +50,8 @@ bool edit_given(const edit_options *o);
 int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,
                 const edit_options *o);
 void edit_detach(edit_set *set);
+
+/* "edits" and "edit_source" in an open object, if there are any. */
+void edit_json(json *j, const edit_set *set);
 
 #endif

@@ -41,6 +41,7 @@ static void one_key(json *j, const explained *e, int64_t at) {
 
 void explain_json(const explained *e, bool block, const explained_grad *grad) {
   json j = subject_json(e->what);
+  edit_json(&j, &e->read.edited);
   json_ints(&j, "query_tokens", e->read.query_ids, e->read.n_queries);
   json_ints(&j, "key_tokens", e->read.key_ids, e->read.n_keys);
   json_int(&j, "layer", e->layer);

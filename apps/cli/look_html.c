@@ -76,6 +76,7 @@ static void put_data(FILE *out, const look *l) {
   json_open(&j, NULL, '{');
   json_string(&j, "model", att_model_describe(l->what->model)->name);
   json_string(&j, "class", att_runtime_class(l->what->runtime));
+  edit_json(&j, &l->read.edited);
   json_string(&j, "stage", stages[l->options.stage]);
   json_bool(&j, "across", l->read.across);
   json_ints(&j, "query_ids", l->read.query_ids, l->read.n_queries);

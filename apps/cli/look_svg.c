@@ -92,8 +92,10 @@ static void put_legend(FILE *out, const heat *h, double x, double y) {
   fprintf(out, "<text x=\"%.7g\" y=\"%.7g\">hidden</text>\n", x + 20 * LETTER, y + 12);
 }
 
+/* Edits are named where there is room for any number of words, and meant on the picture. */
 static void begin(FILE *out, const look *l, const term *t, double width, double height,
                   const char *title) {
+  const char *edits = l->read.edited.words;
   char back[LOOK_COLOR];
   const heat blank = {.term = t, .limit = 1};
   look_color(back, &blank, 0);
@@ -103,6 +105,7 @@ static void begin(FILE *out, const look *l, const term *t, double width, double 
           "fill=\"%s\">\n<title>",
           width, height, width, height, t->light ? "#1c1f24" : "#d8dee9");
   put_text(out, title);
+  if (edits) fputs("; edited: ", out), put_text(out, edits);
   fprintf(out,
           "</title>\n<defs><pattern id=\"hidden\" width=\"4\" height=\"4\" "
           "patternUnits=\"userSpaceOnUse\"><path d=\"M0 4L4 0\" stroke=\"#8a8f98\" "
@@ -111,6 +114,7 @@ static void begin(FILE *out, const look *l, const term *t, double width, double 
           "font-weight=\"bold\">",
           back, MARGIN, MARGIN + 12);
   put_text(out, title);
+  if (edits) fputs("; edited", out);
   fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">rows: queries, columns: keys%s", MARGIN,
           MARGIN + 12 + LINE, l->read.across ? " of the prompt" : "");
 }

@@ -21,6 +21,7 @@ typedef struct run_settings {
   bool chat;
   const char *system, *format, *batch_path;
   edit_options edits;
+  edit_set edited;
 } run_settings;
 
 /* What has come of one text. Its address is the payload of a generation. */

@@ -32,7 +32,8 @@ static char *join(const int32_t *ids, int64_t n) {
 
 static att_status write_safetensors(const trace *t, int64_t n, const char *const *names,
                                     const att_view *views) {
-  enum { PAIRS = 7 };
+  enum { PAIRS = 7, MOST_PAIRS = 9 };
+  const edit_set *edited = &t->read.edited;
   char numerics[12], head[24], position[24];
   snprintf(numerics, sizeof numerics, "%d", ATT_NUMERICS);
   snprintf(head, sizeof head, "%" PRId64, t->heads.first);
@@ -40,7 +41,8 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
   const att_session *session = t->read.session;
   char *prompt = join(t->what->ids, t->what->n);
   char *tokens = join(att_session_tokens(session), att_session_length(session));
-  const char *const metadata[2 * PAIRS] = {
+  int64_t pairs = PAIRS;
+  const char *metadata[2 * MOST_PAIRS] = {
       "model",          att_model_describe(t->what->model)->name,
       "class",          att_runtime_class(t->what->runtime),
       "numerics",       numerics,
@@ -48,8 +50,16 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
       "tokens",         tokens,
       "first_head",     head,
       "first_position", position};
+  if (edited->words) {
+    metadata[2 * pairs] = "edits";
+    metadata[2 * pairs++ + 1] = edited->words;
+  }
+  if (edited->source_path) {
+    metadata[2 * pairs] = "edit_source";
+    metadata[2 * pairs++ + 1] = edited->source_path;
+  }
   att_status status =
-      att_safetensors_write(t->what->runtime, t->output, n, names, views, PAIRS, metadata);
+      att_safetensors_write(t->what->runtime, t->output, n, names, views, pairs, metadata);
   free(prompt);
   free(tokens);
   return status;
