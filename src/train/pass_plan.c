@@ -4,15 +4,18 @@
 #include "base/alloc.h"
 #include "train/pass.h"
 
-/* Adds arrays one after the other; with no base it only counts. */
+/* Adds arrays one after the other; with no base it only counts, up to a number that is
+ * more than there is anywhere, and whose bytes can be summed. */
 typedef struct arena {
   float *base;
   int64_t used;
 } arena;
+static const int64_t TOO_MANY_FLOATS = INT64_C(1) << 50;
 
 static float *take(arena *a, int64_t floats) {
   float *at = a->base ? a->base + a->used : NULL;
   a->used += (floats + 15) / 16 * 16;
+  if (a->used > TOO_MANY_FLOATS) a->used = TOO_MANY_FLOATS;
   return at;
 }
 
@@ -153,6 +156,9 @@ static att_status create(att_pass_plan *p) {
   ATT_TRY(check(p));
   ATT_TRY(att_alloc((void **)&p->kept, r, layers, sizeof *p->kept, "kept activations"));
   p->floats = lay_out(p, NULL);
+  if (p->floats == TOO_MANY_FLOATS)
+    return att_fail(ATT_TOO_LARGE, "activations of %lld sequences of %lld tokens overflow",
+                    (long long)p->sequences, (long long)p->length);
   p->bytes = p->floats * (int64_t)sizeof(float);
   p->way_back.runtime = r;
   ATT_TRY(create_attention(p));

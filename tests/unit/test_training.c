@@ -419,6 +419,19 @@ static void measuring_takes_what_it_measures(void **state) {
   att_runtime_free(runtime);
 }
 
+/* The first is more than any machine has, the second more than 64 bits count. */
+static void bytes_of_a_run_overflow(void **state) {
+  (void)state;
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  const char *changes[7] = {output("huge"), "ffn_width=10000000", "layers=1000",  "width=100000",
+                            "heads=100",    "length=2000",        "batch=1000000"};
+  att_training_info info;
+  assert_ok(att_training_measure(&info, runtime, config, changes, 5));
+  assert_true(info.bytes > INT64_C(1) << 53 && info.bytes < INT64_C(1) << 57);
+  assert_status(ATT_TOO_LARGE, att_training_measure(&info, runtime, config, changes, 7));
+  att_runtime_free(runtime);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stopped_run_ends_elsewhere),
@@ -436,6 +449,7 @@ int main(void) {
       cmocka_unit_test(the_rate_jumps),
       cmocka_unit_test(a_run_is_measured_as_another),
       cmocka_unit_test(measuring_takes_what_it_measures),
+      cmocka_unit_test(bytes_of_a_run_overflow),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
