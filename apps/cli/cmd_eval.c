@@ -1,4 +1,5 @@
-/* cmd_eval.c — attend eval: minimal pairs, which of two texts is more probable.
+/* cmd_eval.c — attend eval: minimal pairs, which of two texts is more probable; or
+ * (eval_halves.c) the losses of both halves of lines.
  *
  * The two texts of a pair begin alike. What their tokens share at the beginning is
  * read once; from there on the log-probabilities of each are added up. A share
@@ -11,6 +12,8 @@
 
 #include "attend/score.h"
 #include "attend/status.h"
+#include "edit_options.h"
+#include "eval_halves.h"
 #include "json_out.h"
 #include "memory.h"
 #include "pairs.h"
@@ -21,15 +24,21 @@
 enum { ROWS = 64 };
 
 static subject what;
-static const char *path;
+static const char *path, *halves_path;
 static bool each;
+static edit_options edits;
+static edit_set edited;
 
 static const option options[] = {
     SUBJECT_MODEL_OPTIONS(what),
     {"pairs", 'p', OPTION_TEXT, &path, "FILE", 0, 0,
      "the pairs, one a line: PREFIX, A, B and perhaps a CATEGORY with tabs between them, or JSON "
-     "objects with these names (BLiMP's are known too); must be given"},
-    {"each", 0, OPTION_FLAG, &each, "", 0, 0, "prints every pair too"},
+     "objects with these names (BLiMP's are known too)"},
+    {"halves", 0, OPTION_TEXT, &halves_path, "FILE", 0, 0,
+     "in place of pairs: reads each line alone, and tells the mean loss of the tokens of its first "
+     "and of its second half"},
+    {"each", 0, OPTION_FLAG, &each, "", 0, 0, "prints every pair, or line, too"},
+    EDIT_OPTIONS(edits),
     {0}};
 
 typedef struct verdict {
@@ -136,6 +145,7 @@ static void print_json(const category *total, const category *all, int64_t n, co
   json_open(&j, NULL, '{');
   json_string(&j, "model", att_model_describe(what.model)->name);
   json_string(&j, "class", att_runtime_class(what.runtime));
+  edit_json(&j, &edited);
   json_counts(&j, total);
   json_open(&j, "categories", '[');
   for (int64_t i = 0; i < n; i++) {
@@ -194,20 +204,12 @@ static void print_text(const cli *c, const category *total, const category *all,
   if (total->ties > 0) cli_note(c, "%lld ties count as wrong", (long long)total->ties);
 }
 
-static int judge_all(const cli *c, const pair *pairs, int64_t n) {
-  att_session_options room;
-  att_session *session = NULL;
+static int judge_all(const cli *c, att_session *session, const pair *pairs, int64_t n) {
   category *all = NULL, total = {0};
   int64_t n_categories = 0;
-  att_session_options_init(&room);
-  room.context = att_model_describe(what.model)->context;
-  if (room.context > 4096) room.context = 4096; /* memory: a pair is a sentence or two */
-  room.all_logits = true;
-  room.logit_rows = ROWS < room.context ? ROWS : room.context;
-  double *logs = memory_get((size_t)room.context, sizeof *logs);
+  double *logs = memory_get((size_t)att_session_context(session), sizeof *logs);
   verdict *verdicts = memory_get((size_t)n, sizeof *verdicts);
-  int code =
-      att_session_create(&session, what.model, &room) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  int code = CLI_OK;
   progress bar = progress_begin(c, "reading");
   for (int64_t i = 0; i < n && code == CLI_OK; i++) {
     code = judge(c, &verdicts[i], session, logs, &pairs[i]);
@@ -221,32 +223,51 @@ static int judge_all(const cli *c, const pair *pairs, int64_t n) {
   if (code == CLI_OK && c->json) print_json(&total, all, n_categories, pairs, verdicts);
   if (code == CLI_OK && !c->json && each) print_each(c, pairs, verdicts, n);
   if (code == CLI_OK && !c->json) print_text(c, &total, all, n_categories);
-  att_session_free(session);
   free(all);
   free(verdicts);
   free(logs);
   return code;
 }
 
+/* The session that everything is read in, with the edits on it. */
+static int open_session(att_session **session, const cli *c) {
+  if (!what.tokenizer)
+    return cli_fail(c, "%s has no tokenizer: give one with -z",
+                    att_model_describe(what.model)->name);
+  att_session_options room;
+  att_session_options_init(&room);
+  room.context = att_model_describe(what.model)->context;
+  if (room.context > 4096) room.context = 4096; /* memory: a pair is a sentence or two */
+  room.all_logits = true;
+  room.logit_rows = ROWS < room.context ? ROWS : room.context;
+  if (att_session_create(session, what.model, &room) != ATT_OK) return cli_fail_status(c);
+  return edit_attach(&edited, c, what.runtime, *session, &edits);
+}
+
 static int run(const cli *c, int n, char **operands) {
   (void)n;
   (void)operands;
   pair *pairs = NULL;
+  att_session *session = NULL;
   int64_t count_of_pairs = 0;
-  if (!path) return cli_usage(c, "which pairs? Give --pairs FILE");
-  what.file_path = path;
+  if (!path && !halves_path) return cli_usage(c, "which pairs? Give --pairs FILE");
+  if (path && halves_path) return cli_usage(c, "--pairs and --halves exclude each other");
+  what.file_path = path ? path : halves_path;
   int code = subject_read_text(&what, c, 0, NULL);
   if (code == CLI_OK) {
     what.file = memory_resize(what.file, what.prompt_bytes + 1, 1);
     what.file[what.prompt_bytes] = 0;
-    code = pairs_read(&pairs, &count_of_pairs, c, what.file, what.prompt_bytes);
   }
+  if (code == CLI_OK && path)
+    code = pairs_read(&pairs, &count_of_pairs, c, what.file, what.prompt_bytes);
   if (code == CLI_OK) code = subject_open_model(&what, c);
-  if (code == CLI_OK && !what.tokenizer)
-    code =
-        cli_fail(c, "%s has no tokenizer: give one with -z", att_model_describe(what.model)->name);
-  if (code == CLI_OK) code = judge_all(c, pairs, count_of_pairs);
+  if (code == CLI_OK) code = open_session(&session, c);
+  if (code == CLI_OK)
+    code = path ? judge_all(c, session, pairs, count_of_pairs)
+                : eval_halves(c, &what, session, &edited, what.file, what.prompt_bytes, each);
   free(pairs);
+  edit_detach(&edited);
+  att_session_free(session);
   subject_close(&what);
   return code;
 }
@@ -260,7 +281,13 @@ const command cmd_eval = {
         "and counts how often the model finds A more probable: log p is added up over the tokens "
         "that the two do not share. The share per byte divides each sum by the bytes of its text "
         "first, which is fairer to texts of unequal length. Ties count as wrong.\n\n"
-        "    printf 'The cat\\t sleeps\\t sleep\\tagreement\\n' | attend eval -p - -m MODEL",
+        "With --halves, the losses of the first and the second half of each line: of a line that "
+        "is one thing twice, the second half can be known from the first.\n\n"
+        "Edits are those of attend run. With all scores the same, every head weighs all keys it "
+        "may see alike, which is the control for what attention does:\n\n"
+        "    printf 'The cat\\t sleeps\\t sleep\\tagreement\\n' | attend eval -p - -m MODEL\n"
+        "    attend eval -p pairs.jsonl -m MODEL --edit 'set *.hook_attn_scores value=0'\n"
+        "    attend eval --halves repeats.txt -m MODEL --edit 'zero blocks.1.attn.hook_z head=0'",
     .options = options,
     .run = run,
 };
