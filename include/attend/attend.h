@@ -12,6 +12,7 @@
 #include "attend/cache.h"
 #include "attend/capture.h"
 #include "attend/chat.h"
+#include "attend/compare.h"
 #include "attend/convert.h"
 #include "attend/describe.h"
 #include "attend/dtype.h"

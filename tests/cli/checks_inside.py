@@ -115,6 +115,53 @@ def check_identities_of_every_decoder(program):
     return None
 
 
+def row_of(program, model, prompt, site, row):
+    """Row `row` of a site, as trace prints it."""
+    tensors = read_json(program, "trace", *model, "--quiet", "-s", site, prompt)["tensors"]
+    return [tensor["values"][row] for tensor in tensors]
+
+
+def check_diff_is_the_geometry_of_traces(program):
+    """diff gives cosines, distances and shares of the vectors that trace prints (published model)"""
+    model = ["-m", MODEL]
+    prompts = ["Once upon a time", "There was a big dog, once upon a time"]
+    said = read_json(program, "diff", *model, "--token", " upon", "--top", "1000", *prompts)
+    at = [said["a"]["position"], said["b"]["position"]]
+    ends = [row_of(program, model, p, "*.hook_resid_post", i) for p, i in zip(prompts, at)]
+    for row, a, b in zip(said["rows"][1:], *ends):
+        dot = sum(x * y for x, y in zip(a, b))
+        apart = math.dist(a, b)
+        if far([row["cosine"], row["distance"]], [dot / math.hypot(*a) / math.hypot(*b), apart],
+               1e-6 * math.hypot(*a)):
+            return f"{row}, not {dot} and {apart}"
+    if said["rows"][0]["distance"] != 0:
+        return f"the embedding is apart: {said['rows'][0]}"
+    way = [x - y for x, y in zip(ends[0][-1], ends[1][-1])]
+    heads = [row_of(program, model, p, "*.hook_result", i) for p, i in zip(prompts, at)]
+    for part in (p for p in said["parts"] if p["head"] >= 0):
+        own = [x - y for x, y in zip(*(h[part["layer"]][part["head"]] for h in heads))]
+        share = sum(x * y for x, y in zip(own, way)) / sum(x * x for x in way)
+        if far([part["share"], part["distance"]], [share, math.hypot(*own)], 1e-6):
+            return f"{part}, not {share} and {math.hypot(*own)}"
+    return None if len(said["parts"]) == 46 else f"{len(said['parts'])} parts"
+
+
+def check_shares_of_a_distance_sum_to_one(program):
+    """what sets two words apart sums to all of it in every decoder (published models)"""
+    seen = 0
+    for config in sorted(glob.glob(os.path.join(TINY, "*", "config.json"))):
+        model = ["-m", os.path.dirname(config)]
+        info = read_json(program, "info", *model)
+        if info["encoder_layers"] or not info["cache_bytes"]:
+            continue  # an encoder
+        total = read_json(program, "diff", *model, "--ids-a", "3,4,5,9", "--ids-b",
+                          "6,7,9")["parts_sum"]
+        if far(total, 1, 1e-4):
+            return f"{config}: {total}"
+        seen += 1
+    return None if seen >= 5 else f"only {seen} models"
+
+
 def numbers_of_svg(path):
     """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
     titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]
