@@ -9,6 +9,7 @@
 #include "attend/attend.h"
 #include "cli.h"
 #include "curve.h"
+#include "interrupts.h"
 #include "json_out.h"
 #include "memory.h"
 #include "table.h"
@@ -208,6 +209,15 @@ static int take_step(const cli *c, att_training *training, att_training_report *
   return CLI_OK;
 }
 
+/* An interrupted run loses nothing. */
+static int keep(const cli *c, att_training *training, const att_training_report *r) {
+  if (r->step == 0) return CLI_OK;
+  if (!r->saved && att_training_save(training) != ATT_OK) return cli_fail_status(c);
+  cli_note(c, "interrupted: step %lld is saved, the same command goes on from there",
+           (long long)r->step);
+  return CLI_OK;
+}
+
 static int run_steps(const cli *c, att_training *training, double limit) {
   const att_training_info *info = att_training_describe(training);
   att_training_report r = {.done = info->done, .early = info->early};
@@ -217,7 +227,11 @@ static int run_steps(const cli *c, att_training *training, double limit) {
   if (code != CLI_OK) return code;
   say_start(c, info);
   remember_log(&h, info->output);
-  while (code == CLI_OK && !r.done) code = take_step(c, training, &r, &h, &heads, limit);
+  interrupts_begin();
+  while (code == CLI_OK && !r.done && !interrupts_came())
+    code = take_step(c, training, &r, &h, &heads, limit);
+  if (code == CLI_OK && interrupts_came() && !r.done) code = keep(c, training, &r);
+  interrupts_end();
   if (code == CLI_OK && r.early) cli_note(c, "the validation loss has stopped falling (patience)");
   if (code == CLI_OK && h.taken == 0) cli_note(c, "there is nothing left to do");
   if (code == CLI_OK && h.n > 0) code = draw(c, info, &h);

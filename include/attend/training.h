@@ -73,6 +73,11 @@ typedef struct att_training_report {
  * checkpoint. DIVERGED (the last checkpoint stays), IO. WRONG_STATE after the end. */
 ATT_API att_status att_training_step(att_training *training, att_training_report *report);
 
+/* A checkpoint of now, whether or not one is due, and the removal of those that need not
+ * stay: what a program does that was asked to end. The run goes on, here or opened anew,
+ * with the same bits. IO. */
+ATT_API att_status att_training_save(att_training *training);
+
 ATT_API att_learner *att_training_learner(const att_training *training);
 
 #ifdef __cplusplus

@@ -41,9 +41,6 @@ att_status att_training_clean(const att_training *training);
  * it. */
 att_status att_training_resume(att_training *training);
 
-/* Writes a checkpoint and removes those that need not stay. */
-att_status att_training_save(att_training *training);
-
 /* Adds the report to log.jsonl. */
 att_status att_training_log(const att_training *training, const att_training_report *report);
 

@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -92,3 +93,43 @@ def check_train_takes_the_memory_it_announces(program):
         elif way == ["recompute=true"] and announced > 0.95 * whole:
             return f"{way} saves nothing"
     return None
+
+
+def steps_logged(folder):
+    try:
+        with open(os.path.join(folder, "out", "log.jsonl"), encoding="utf-8") as stream:
+            return stream.read().count("\n")
+    except OSError:
+        return 0
+
+
+def check_an_interrupted_train_loses_nothing(program):
+    """train saves the step at which SIGINT or SIGTERM came, and goes on from it with the same bits"""
+    settings = {"data": "text", "output": "out", "layers": 1, "width": 32, "heads": 2, "batch": 2,
+                "length": 32, "steps": 60, "save_every": 1000, "warmup": 0, "final_rate": 1e-3}
+    ends = {}
+    for number in (None, signal.SIGINT, signal.SIGTERM):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as stream:
+                json.dump(settings, stream)
+            with open(os.path.join(folder, "text"), "w", encoding="utf-8") as stream:
+                stream.write("".join(f"{i * i}\n" for i in range(20000)))
+            run = start_training(program, folder, *([] if number is None else ["steps=100000"]))
+            if number is not None:
+                while steps_logged(folder) < 3 and run.poll() is None:
+                    time.sleep(0.01)
+                run.send_signal(number)
+            out, err = (text.decode() for text in run.communicate())
+            if number is not None:
+                saved = re.search(r"interrupted: step (\d+) is saved", err)
+                if run.returncode != -number or not saved:
+                    return f"exit {run.returncode}: {err}"
+                if int(saved[1]) != steps_logged(folder):
+                    return f"step {saved[1]} of {steps_logged(folder)} is saved"
+                last = start_training(program, folder, f"steps={max(60, int(saved[1]) + 1)}")
+                err = last.communicate()[1].decode()
+                if f"goes on from step {saved[1]}" not in err:
+                    return err
+            with open(os.path.join(folder, "out", "log.jsonl"), encoding="utf-8") as stream:
+                ends[number] = [json.loads(line)["loss"] for line in stream][:60]
+    return None if ends[None] == ends[signal.SIGINT] == ends[signal.SIGTERM] else "other losses"
