@@ -1,17 +1,26 @@
-# Models compiled into libattend-model, the default one first: the files of
-# models/<name> become a C file at build time. A further model is a further name.
-set(ATT_BUILTIN_MODELS hand)
+# Models compiled into libattend-model, the default one first. A row is a name, which
+# -m takes, and the files of the model, below this folder: a .gguf, or what a model
+# folder has. They become a C file at build time; files may be in several rows.
+set(ATT_BUILTIN_MODELS "")
+function(att_builtin_model name)
+  list(JOIN ARGN "|" files)
+  set(ATT_BUILTIN_MODELS ${ATT_BUILTIN_MODELS} "${name}|${files}" PARENT_SCOPE)
+endfunction()
+
+att_builtin_model(hand hand/config.json hand/words.txt hand/model.safetensors)
 
 set(ATT_BUILTIN_SOURCES ${CMAKE_BINARY_DIR}/generated/builtin_data.c)
 set(att_builtin_inputs ${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
-foreach(model IN LISTS ATT_BUILTIN_MODELS)
-  file(GLOB found CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/${model}/config.json
-       ${CMAKE_CURRENT_LIST_DIR}/${model}/*.txt ${CMAKE_CURRENT_LIST_DIR}/${model}/*.safetensors)
-  list(APPEND att_builtin_inputs ${found})
+foreach(row IN LISTS ATT_BUILTIN_MODELS)
+  string(REPLACE "|" ";" files "${row}")
+  list(POP_FRONT files)
+  list(TRANSFORM files PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
+  list(APPEND att_builtin_inputs ${files})
 endforeach()
+list(REMOVE_DUPLICATES att_builtin_inputs)
 add_custom_command(
   OUTPUT ${ATT_BUILTIN_SOURCES}
   COMMAND ${CMAKE_COMMAND} "-DMODELS=${ATT_BUILTIN_MODELS}" -DFOLDER=${CMAKE_CURRENT_LIST_DIR}
           -DOUT=${ATT_BUILTIN_SOURCES} -P ${CMAKE_CURRENT_LIST_DIR}/embed.cmake
   DEPENDS ${att_builtin_inputs}
-  COMMENT "Embedding models: ${ATT_BUILTIN_MODELS}" VERBATIM)
+  COMMENT "Embedding models" VERBATIM)

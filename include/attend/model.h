@@ -31,7 +31,8 @@ typedef struct att_open_options {
 ATT_API void att_open_options_init(att_open_options *options);
 
 /* Opens a model from a path: a llama2.c .bin, a Hugging Face directory or a
- * .gguf. `path` NULL opens the built-in model. `options` may be NULL. The file
+ * .gguf; where nothing is there, a built-in model of that name. `path` NULL opens
+ * the default one. `options` may be NULL. The file
  * must not change while the model is open. NOT_FOUND, IO, CORRUPT,
  * UNSUPPORTED, OUT_OF_MEMORY, CANCELLED. */
 ATT_API att_status att_model_open(att_model **out, att_runtime *runtime, const char *path,

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/file.h"
+#include "model/format_gguf.h"
 #include "model/format_huggingface.h"
 #include "text/tokenizer.h"
 
@@ -13,22 +15,40 @@ const att_builtin_file *att_builtin_find(const att_builtin_model *model, const c
   return NULL;
 }
 
+const att_builtin_model *att_builtin_model_find(const char *name) {
+  for (int i = 0; i < att_builtin_count; i++)
+    if (!name || !strcmp(name, att_builtin_models[i].name)) return &att_builtin_models[i];
+  return NULL;
+}
+
+const att_builtin_model *att_builtin_meant(const char *path) {
+  if (att_path_is_file(path) || att_path_is_folder(path)) return NULL;
+  return att_builtin_model_find(path);
+}
+
 att_status att_builtin_tokenizer(att_tokenizer **out, att_runtime *runtime,
                                  const att_builtin_model *model) {
-  const att_builtin_file *file = att_builtin_find(model, "words.txt");
-  if (!file) return att_fail(ATT_NOT_FOUND, "built-in model %s has no words.txt", model->name);
-  return att_load_words(out, runtime, (const char *)file->bytes, file->size, model->name);
+  const att_builtin_file *json = att_builtin_find(model, "tokenizer.json");
+  const att_builtin_file *words = att_builtin_find(model, "words.txt");
+  if (json) return att_load_hf(out, runtime, (const char *)json->bytes, json->size, model->name);
+  if (words)
+    return att_load_words(out, runtime, (const char *)words->bytes, words->size, model->name);
+  return att_fail(ATT_NOT_FOUND, "built-in model %s has neither tokenizer.json nor words.txt",
+                  model->name);
 }
 
 att_status att_checkpoint_open_builtin(att_checkpoint *out, att_runtime *runtime,
                                        const char *name) {
-  char known[256] = "";
+  const att_builtin_model *model = att_builtin_model_find(name);
+  if (model) {
+    const att_builtin_file *gguf = att_builtin_find(model, "model.gguf");
+    return gguf ? att_gguf_model_builtin(out, runtime, model, gguf)
+                : att_huggingface_open(out, runtime, &(att_folder){model->name, model});
+  }
+  char known[1024] = "";
   for (int i = 0; i < att_builtin_count; i++) {
-    const att_builtin_model *model = &att_builtin_models[i];
-    if (!name || !strcmp(name, model->name))
-      return att_huggingface_open(out, runtime, &(att_folder){model->name, model});
     size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", model->name);
+    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", att_builtin_models[i].name);
   }
   return att_fail(ATT_NOT_FOUND, "no built-in model is called \"%s\"; there are: %s",
                   name ? name : "", known);

@@ -27,7 +27,14 @@ extern const int att_builtin_count;
 /* A file of a model by name, or NULL. */
 const att_builtin_file *att_builtin_find(const att_builtin_model *model, const char *name);
 
-/* The tokenizer in its words.txt. */
+/* By its name, the default one for NULL; NULL if there is none. */
+const att_builtin_model *att_builtin_model_find(const char *name);
+
+/* The one that a path means: the default for NULL, else of that name where no file or
+ * folder is; NULL otherwise. */
+const att_builtin_model *att_builtin_meant(const char *path);
+
+/* The tokenizer in its tokenizer.json or words.txt. */
 att_status att_builtin_tokenizer(att_tokenizer **out, att_runtime *runtime,
                                  const att_builtin_model *model);
 

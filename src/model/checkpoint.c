@@ -51,6 +51,7 @@ static att_status probe_file(att_probe *out, unsigned char *head, size_t bytes, 
 att_status att_checkpoint_open(att_checkpoint *out, att_runtime *runtime, const char *path) {
   unsigned char head[64] = {0};
   att_probe probe = {.path = path, .folder = true, .head = head};
+  if (att_builtin_meant(path)) return att_checkpoint_open_builtin(out, runtime, path);
   if (!att_path_is_folder(path)) ATT_TRY(probe_file(&probe, head, sizeof head, path));
   ATT_TRY(refuse_known(&probe));
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)

@@ -64,8 +64,8 @@ typedef struct att_format {
   att_status (*open)(att_checkpoint *out, att_runtime *runtime, const char *path);
 } att_format;
 
-/* Finds the format of `path` by content and opens it; the caller closes with
- * att_checkpoint_close. */
+/* Finds the format of `path` by content and opens it; where nothing is there, a built-in
+ * model of that name. The caller closes with att_checkpoint_close. */
 att_status att_checkpoint_open(att_checkpoint *out, att_runtime *runtime, const char *path);
 /* The same for a model that is compiled in; NULL is the first. NOT_FOUND with
  * the names there are. */

@@ -111,7 +111,7 @@ static att_status describe(att_description *d, const char *path) {
   if (status == ATT_OUT_OF_MEMORY || status == ATT_IO) return status;
   if (status == ATT_NOT_FOUND && !folder) return status; /* in a folder a part may be missing */
   if (status != ATT_OK) refuse(d);
-  if (!path || (d->accepted && !strcmp(d->format, "llama2.c"))) return ATT_OK;
+  if (att_builtin_meant(path) || (d->accepted && !strcmp(d->format, "llama2.c"))) return ATT_OK;
   att_status listed = folder ? list_folder(d, path) : list_file(d, path);
   if (listed == ATT_OK || status == ATT_OK) return ATT_OK;
   if (d->format && !folder) return listed;   /* the parser knows best what is wrong */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "model/arch.h"
 #include "model/checkpoint.h"
+#include "model/format_gguf.h"
 #include "model/gguf_tokens.h"
 #include "model/layer_name.h"
 
@@ -222,8 +223,10 @@ static void close_model(att_checkpoint *checkpoint) {
   att_release(checkpoint->runtime, model, 1, sizeof *model);
 }
 
-static att_status open_path(att_checkpoint *out, att_runtime *runtime, const char *path) {
-  att_checkpoint checkpoint = {.format = "gguf",
+/* From a path, or from the bytes of a file that is compiled in. */
+static att_status open_any(att_checkpoint *out, att_runtime *runtime, const char *path,
+                           const att_builtin_file *builtin) {
+  att_checkpoint checkpoint = {.format = builtin ? "built-in" : "gguf",
                                .find = find,
                                .open_tokenizer = open_tokenizer,
                                .forget = forget,
@@ -232,7 +235,9 @@ static att_status open_path(att_checkpoint *out, att_runtime *runtime, const cha
   gguf_model *model;
   ATT_TRY(att_alloc((void **)&model, runtime, 1, sizeof *model, "a checkpoint"));
   checkpoint.file = model;
-  att_status status = att_gguf_open(&model->file, runtime, path);
+  att_status status =
+      builtin ? att_gguf_open_memory(&model->file, runtime, builtin->bytes, builtin->size, path)
+              : att_gguf_open(&model->file, runtime, path);
   if (status == ATT_OK) {
     checkpoint.path = att_gguf_name(model->file);
     status = read_keys(&checkpoint);
@@ -242,6 +247,15 @@ static att_status open_path(att_checkpoint *out, att_runtime *runtime, const cha
   else
     close_model(&checkpoint);
   return status;
+}
+
+att_status att_gguf_model_builtin(att_checkpoint *out, att_runtime *runtime,
+                                  const att_builtin_model *model, const att_builtin_file *file) {
+  return open_any(out, runtime, model->name, file);
+}
+
+static att_status open_path(att_checkpoint *out, att_runtime *runtime, const char *path) {
+  return open_any(out, runtime, path, NULL);
 }
 
 const att_format att_format_gguf = {"gguf", is_gguf, open_path};

@@ -4,12 +4,16 @@
  * them in float64 by itself. All pairs at all distances: long/test_hand_all.c. */
 #include "support.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "attend/capture.h"
 #include "base/file.h"
 #include "hand.h"
+#include "model.h"
 #include "model/builtin.h"
+#include "model/format_gguf.h"
+#include "model/model.h"
 
 static int32_t word(const hand *h, const char *text) {
   int32_t id = att_tokenizer_find(att_model_tokenizer(h->model), text, strlen(text));
@@ -247,6 +251,53 @@ static void an_unknown_name_is_not_answered_with_the_known_ones(void **state) {
   assert_status(ATT_BAD_ARGUMENT, att_model_open_builtin(&model, NULL, NULL));
 }
 
+static void a_name_is_not_opened_or_hides_a_folder_of_that_name(void **state) {
+  hand *h = *state;
+  att_model *model;
+  char here[1024], folder[] = "test_builtin_XXXXXX";
+  assert_non_null(getcwd(here, sizeof here));
+  assert_non_null(mkdtemp(folder));
+  assert_int_equal(chdir(folder), 0);
+  assert_ok(att_model_open(&model, h->runtime, "hand", NULL));
+  assert_string_equal(att_model_describe(model)->format, "built-in");
+  att_model_close(model);
+  assert_int_equal(mkdir("hand", 0700), 0);
+  assert_status(ATT_NOT_FOUND, att_model_open(&model, h->runtime, "hand", NULL));
+  assert_message_has("config.json");
+  rmdir("hand");
+  assert_int_equal(chdir(here), 0);
+  rmdir(folder);
+}
+
+static void a_gguf_in_the_program_is_not_the_one_on_the_disk(void **state) {
+  hand *h = *state;
+  static const char path[] = ATT_SHARED_DIR "/golden_models/stories260k/gguf/stories260K.F32.gguf";
+  test_need(path);
+  att_file file;
+  assert_ok(att_file_map(&file, path));
+  const att_builtin_file bytes = {"model.gguf", file.data, file.bytes};
+  const att_builtin_model row = {"small", 1, &bytes};
+  att_checkpoint inside;
+  att_open_options options;
+  att_open_options_init(&options);
+  hand a = {.runtime = h->runtime}, b = a;
+  assert_ok(att_gguf_model_builtin(&inside, h->runtime, &row, &bytes));
+  assert_ok(att_model_create(&a.model, &inside, &options));
+  assert_ok(att_model_open(&b.model, h->runtime, path, NULL));
+  assert_string_equal(att_model_describe(a.model)->name, "small");
+  assert_string_equal(att_model_describe(a.model)->format, "built-in");
+  assert_ok(att_session_create(&a.session, a.model, NULL));
+  assert_ok(att_session_create(&b.session, b.model, NULL));
+  assert_true(read_text(&a, "Lily saw a") == read_text(&b, "Lily saw a"));
+  assert_memory_equal(att_session_logits(a.session).data, att_session_logits(b.session).data,
+                      (size_t)att_model_describe(b.model)->vocab * sizeof(float));
+  att_session_free(a.session);
+  att_session_free(b.session);
+  att_model_close(a.model);
+  att_model_close(b.model);
+  att_file_unmap(&file);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(some_pair_of_words_is_not_copied),
@@ -260,6 +311,8 @@ int main(void) {
       cmocka_unit_test(the_folder_gives_other_bits_than_the_built_in_model),
       cmocka_unit_test(it_is_described_wrongly),
       cmocka_unit_test(an_unknown_name_is_not_answered_with_the_known_ones),
+      cmocka_unit_test(a_name_is_not_opened_or_hides_a_folder_of_that_name),
+      cmocka_unit_test(a_gguf_in_the_program_is_not_the_one_on_the_disk),
   };
   return cmocka_run_group_tests(tests, hand_set_up, hand_tear_down);
 }
