@@ -27,6 +27,7 @@
 #include "attend/measure.h"
 #include "attend/model.h"
 #include "attend/parts.h"
+#include "attend/patch.h"
 #include "attend/pattern.h"
 #include "attend/runtime.h"
 #include "attend/score.h"

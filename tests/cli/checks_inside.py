@@ -162,6 +162,46 @@ def check_shares_of_a_distance_sum_to_one(program):
     return None if seen >= 5 else f"only {seen} models"
 
 
+def check_attribution_is_near_patching(program):
+    """attribution agrees with patching where a head moves little (published model)"""
+    prompts = ["There was a dog. The", "There was a man. The"]
+    for at, grid in (("z", "layer-head"), ("z", "head-position"), ("pattern", "layer-head")):
+        view = ["-m", MODEL, "--at", at, "--grid", grid, "--target", " d", "--vs", " m", *prompts]
+        real = flat(read_json(program, "patch", *view)["scores"])
+        said = read_json(program, "patch", "--attribution", *view)
+        guessed = flat(said["scores"])
+        if said["method"] != "attribution" or len(real) != len(guessed):
+            return f"{said['method']}, {len(real)} and {len(guessed)} cells"
+        pairs = list(zip(real, guessed))
+        small = max((abs(x - y) for x, y in pairs if abs(x) < 0.02), default=1)
+        dot = sum(x * y for x, y in pairs)
+        cosine = dot / math.hypot(*real) / math.hypot(*guessed)
+        if cosine < 0.9 or small > 0.03:
+            return f"{at} {grid}: cosine {cosine}, small cells off by up to {small}"
+    return None
+
+
+def check_patch_is_a_run_with_an_edit(program):
+    """a cell of patch is what an edited run by hand says (published model)"""
+    prompts = ["There was a dog. The", "There was a man. The"]
+    said = read_json(program, "patch", "-m", MODEL, "--at", "v", "--grid", "head-position",
+                     "--target", " d", "--vs", " m", *prompts)
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "a.safetensors")
+        read_json(program, "trace", "-m", MODEL, "-s", "blocks.*.attn.hook_v", "-o", source,
+                  prompts[0])
+        for layer, head, position in ((0, 1, 5), (2, 3, 6), (4, 0, 8)):
+            logits = read_json(program, "trace", "-m", MODEL, "-s", "logits", "--quiet", "--source",
+                               source, "--edit", f"copy blocks.{layer}.attn.hook_v head={head} "
+                               f"pos={position}", prompts[1])["tensors"][0]["values"][-1]
+            moved = logits[said["target"]] - logits[said["vs"]] - said["difference_b"]
+            wanted = moved / (said["difference_a"] - said["difference_b"])
+            row = said["scores"][layer * said["rows_of_a_layer"] + head]
+            if far(row[position], wanted, 1e-5):
+                return f"L{layer}.H{head} position {position}: {row[position]}, not {wanted}"
+    return None
+
+
 def numbers_of_svg(path):
     """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
     titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]
