@@ -1,27 +1,18 @@
 /* cmd_eval.c — attend eval: minimal pairs, which of two texts is more probable; or
- * (eval_halves.c) the losses of both halves of lines.
- *
- * The two texts of a pair begin alike. What their tokens share at the beginning is
- * read once; from there on the log-probabilities of each are added up. A share
- * that is the same for both cannot change which is larger, so it does not matter
- * where a tokenizer draws the line between prefix and text.
- */
+ * (eval_halves.c) the losses of both halves of lines. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "attend/score.h"
 #include "attend/status.h"
 #include "edit_options.h"
 #include "eval_halves.h"
 #include "json_out.h"
 #include "memory.h"
-#include "pairs.h"
+#include "pair_judge.h"
 #include "progress.h"
 #include "subject.h"
 #include "table.h"
-
-enum { ROWS = 64 };
 
 static subject what;
 static const char *path, *halves_path;
@@ -41,74 +32,10 @@ static const option options[] = {
     EDIT_OPTIONS(edits),
     {0}};
 
-typedef struct verdict {
-  double a, b; /* log-probabilities of what the texts do not share */
-  int64_t bytes_a, bytes_b;
-} verdict;
-
 typedef struct category {
   const char *name;
   int64_t n, right, ties, right_per_byte;
 } category;
-
-/* ---- one pair ---- */
-
-static att_encoding *encode(const char *prefix, const char *text) {
-  att_encoding *e = NULL;
-  size_t n = strlen(prefix), m = strlen(text);
-  char *whole = memory_get(n + m + 1, 1);
-  memcpy(whole, prefix, n);
-  memcpy(whole + n, text, m);
-  if (att_encode(&e, what.tokenizer, whole, n + m, NULL) != ATT_OK) e = NULL;
-  free(whole);
-  return e;
-}
-
-/* The sum over tokens from … of one text, the ones before being read. */
-static att_status score(double *sum, double *logs, att_session *session, const att_encoding *e,
-                        int64_t from) {
-  /* The last shared token is read again: its logits predict the first other one. */
-  att_status status = att_session_truncate(session, from - 1);
-  if (status == ATT_OK) status = att_session_eval(session, e->ids + from - 1, 1);
-  if (status == ATT_OK) status = att_session_score(logs, session, e->ids + from, e->n - from);
-  *sum = 0;
-  for (int64_t i = from; i < e->n && status == ATT_OK; i++) *sum += logs[i - from];
-  return status;
-}
-
-static int fail_pair(const cli *c, const pair *p, const char *why) {
-  return cli_fail(c, "line %lld: %s", (long long)p->line, why);
-}
-
-static int compare(const cli *c, verdict *v, att_session *session, double *logs, const pair *p,
-                   const att_encoding *a, const att_encoding *b) {
-  int64_t shared = 0, most = a->n < b->n ? a->n : b->n, longest = a->n > b->n ? a->n : b->n;
-  while (shared < most && a->ids[shared] == b->ids[shared]) shared++;
-  if (shared == 0) return fail_pair(c, p, "nothing stands before the first token: give a prefix");
-  if (shared == most) return fail_pair(c, p, "one text is the beginning of the other");
-  if (longest > att_session_context(session))
-    return fail_pair(c, p, "a text is longer than the model's context");
-  att_status status = att_session_truncate(session, 0);
-  if (status == ATT_OK && shared > ROWS) /* in pieces that logits have room for */
-    for (int64_t i = 0; i < shared - 1 && status == ATT_OK; i += ROWS)
-      status = att_session_eval(session, a->ids + i, shared - 1 - i < ROWS ? shared - 1 - i : ROWS);
-  else if (status == ATT_OK && shared > 1)
-    status = att_session_eval(session, a->ids, shared - 1);
-  if (status == ATT_OK) status = score(&v->a, logs, session, a, shared);
-  if (status == ATT_OK) status = score(&v->b, logs, session, b, shared);
-  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
-}
-
-static int judge(const cli *c, verdict *v, att_session *session, double *logs, const pair *p) {
-  att_encoding *a = encode(p->fields[PAIR_PREFIX], p->fields[PAIR_A]);
-  att_encoding *b = a ? encode(p->fields[PAIR_PREFIX], p->fields[PAIR_B]) : NULL;
-  v->bytes_a = (int64_t)strlen(p->fields[PAIR_A]);
-  v->bytes_b = (int64_t)strlen(p->fields[PAIR_B]);
-  int code = a && b ? compare(c, v, session, logs, p, a, b) : cli_fail_status(c);
-  att_encoding_free(a);
-  att_encoding_free(b);
-  return code;
-}
 
 /* ---- all ---- */
 
@@ -212,7 +139,7 @@ static int judge_all(const cli *c, att_session *session, const pair *pairs, int6
   int code = CLI_OK;
   progress bar = progress_begin(c, "reading");
   for (int64_t i = 0; i < n && code == CLI_OK; i++) {
-    code = judge(c, &verdicts[i], session, logs, &pairs[i]);
+    code = pair_judge(&verdicts[i], c, what.tokenizer, session, logs, &pairs[i]);
     if (code != CLI_OK) break;
     count(&total, &verdicts[i]);
     const int64_t k = category_of(&all, &n_categories, pairs[i].fields[PAIR_CATEGORY]);
@@ -239,7 +166,7 @@ static int open_session(att_session **session, const cli *c) {
   room.context = att_model_describe(what.model)->context;
   if (room.context > 4096) room.context = 4096; /* memory: a pair is a sentence or two */
   room.all_logits = true;
-  room.logit_rows = ROWS < room.context ? ROWS : room.context;
+  room.logit_rows = PAIR_ROWS < room.context ? PAIR_ROWS : room.context;
   if (att_session_create(session, what.model, &room) != ATT_OK) return cli_fail_status(c);
   return edit_attach(&edited, c, what.runtime, *session, &edits);
 }

@@ -1,0 +1,149 @@
+/* cmd_demo.c — attend demo: what the built-in model has learned, a dozen prompts. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "attend/status.h"
+#include "demo.h"
+#include "json_out.h"
+#include "memory.h"
+#include "progress.h"
+
+static subject what;
+
+static const option options[] = {SUBJECT_MODEL_OPTIONS(what), {0}};
+
+/* ---- showing ---- */
+
+/* Without the space that begins a word. */
+static const char *bare(const char *text) { return text + (text[0] == ' '); }
+
+static void print_side(const cli *c, const char *prompt, const char *first, double p,
+                       const char *second, double q) {
+  fputs("    ", stdout);
+  text_wrap_from(stdout, &c->term, prompt, 4, c->term.width);
+  text_put(&c->term, "      → %s %.3f   %s %.3f\n", bare(first), p, bare(second), q);
+}
+
+static void print_one(const cli *c, const demo *d, const demo_result *r) {
+  const term *t = &c->term;
+  printf("%s%s%s\n", t->inks[INK_STRONG], d->name, t->inks[INK_OFF]);
+  print_side(c, d->prompt, d->a, r->p[0][0], d->b, r->p[0][1]);
+  print_side(c, d->twin, d->b, r->p[1][1], d->a, r->p[1][0]);
+  text_say(t, INK_OFF, 4, "%s%s", d->finding, demo_holds(r) ? "" : " Not in this model.");
+  text_say(t, INK_FAINT, 4,
+           "Without head %" PRId64 " of layer %" PRId64 ": %s %.3f, %s %.3f. There \"%s\" looks at "
+           "\"%s\" with %.2f.",
+           r->head, r->layer, bare(d->a), r->without[0], bare(d->b), r->without[1],
+           bare(r->from_text), d->word, r->weight);
+}
+
+static void print_more(const demo *d, const demo_result *r) {
+  printf("\n    attend look '%s' -L %" PRId64 " -H %" PRId64 "\n", d->prompt, r->layer, r->head);
+  printf("    attend dla '%s' --target '%s' --vs '%s'\n", d->prompt, d->a, d->b);
+  printf("    attend patch '%s' '%s' --target '%s' --vs '%s'\n", d->prompt, d->twin, d->a, d->b);
+}
+
+static void print_json_one(json *j, const demo *d, const demo_result *r) {
+  json_open(j, NULL, '{');
+  json_string(j, "name", d->name);
+  json_string(j, "prompt", d->prompt);
+  json_string(j, "twin", d->twin);
+  json_string(j, "a", d->a);
+  json_string(j, "b", d->b);
+  json_string(j, "finding", d->finding);
+  json_bool(j, "holds", demo_holds(r));
+  for (int side = 0; side < 2; side++) {
+    json_open(j, side ? "twin_probability" : "probability", '{');
+    json_double(j, "a", r->p[side][0]);
+    json_double(j, "b", r->p[side][1]);
+    json_close(j);
+  }
+  json_open(j, "head", '{');
+  json_int(j, "layer", r->layer);
+  json_int(j, "head", r->head);
+  json_double(j, "a_without", r->without[0]);
+  json_double(j, "b_without", r->without[1]);
+  json_string(j, "word", d->word);
+  json_int(j, "from", r->from);
+  json_string(j, "from_text", r->from_text);
+  json_double(j, "weight", r->weight);
+  json_close(j);
+  json_close(j);
+}
+
+static void print_json(const demo *all, const demo_result *results, int n) {
+  json j = json_begin(stdout);
+  json_open(&j, NULL, '{');
+  json_string(&j, "model", att_model_describe(what.model)->name);
+  json_string(&j, "class", att_runtime_class(what.runtime));
+  json_open(&j, "demos", '[');
+  for (int i = 0; i < n; i++) print_json_one(&j, &all[i], &results[i]);
+  json_close(&j);
+  json_close(&j);
+  json_end(&j);
+}
+
+static void print_text(const cli *c, const demo *all, const demo_result *results, int n) {
+  for (int i = 0; i < n; i++) {
+    if (i > 0) putchar('\n');
+    print_one(c, &all[i], &results[i]);
+  }
+  if (n == 1) print_more(all, results);
+}
+
+/* ---- the command ---- */
+
+static int choose(int *first, int *n, const cli *c, const char *name) {
+  char names[256] = "";
+  for (int i = 0, at = 0; i < demo_count; i++) {
+    if (strcmp(demos[i].name, name) == 0) {
+      *first = i, *n = 1;
+      return CLI_OK;
+    }
+    at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", demos[i].name);
+  }
+  return cli_usage(c, "no demo is called %s; there are %s", name, names);
+}
+
+static int run(const cli *c, int n, char **operands) {
+  int first = 0, count = demo_count;
+  int code = n > 0 ? choose(&first, &count, c, operands[0]) : CLI_OK;
+  if (code != CLI_OK) return code;
+  code = subject_open_model(&what, c);
+  if (code == CLI_OK && !what.tokenizer)
+    code =
+        cli_fail(c, "%s has no tokenizer: give one with -z", att_model_describe(what.model)->name);
+  demo_result *results = memory_get((size_t)count, sizeof *results);
+  progress bar = progress_begin(c, "reading");
+  for (int i = 0; i < count && code == CLI_OK; i++) {
+    code = demo_measure(&results[i], c, &what, &demos[first + i]);
+    progress_show((double)(i + 1) / (double)count, &bar);
+  }
+  progress_end(&bar);
+  if (code == CLI_OK && c->json)
+    print_json(demos + first, results, count);
+  else if (code == CLI_OK)
+    print_text(c, demos + first, results, count);
+  free(results);
+  subject_close(&what);
+  return code;
+}
+
+const command cmd_demo = {
+    .operands = "[NAME]",
+    .least = 0,
+    .most = 1,
+    .about =
+        "A dozen prompts with a finding each, read anew by the model: how it goes on, how it goes "
+        "on after the prompt's twin, which has the same words in another order, and the head "
+        "without which the lead of the first answer over the second is least, with its largest "
+        "weight on the word that decides. With NAME one of them, and the commands that show "
+        "more.\n\n"
+        "  attend demo\n"
+        "  attend demo her\n"
+        "  attend demo --json",
+    .options = options,
+    .run = run,
+};
