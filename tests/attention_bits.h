@@ -66,6 +66,25 @@ static inline void bits_run(att_runtime *runtime, const char *label, const att_s
   if (att_sdpa_once(runtime, args) != ATT_OK) fail_msg("%s: %s", label, att_message());
 }
 
+/* Index b of the batch dimension, which stays with size 1; a broadcast or
+ * missing one is left as it is. */
+static inline att_view bits_member(att_view view, int ndim, int64_t b) {
+  if (!view.data || view.ndim < ndim || view.shape[0] == 1) return view;
+  return att_view_slice(view, 0, b, 1);
+}
+
+static inline void bits_mask_of_member(att_mask *mask, int64_t b) {
+  if (mask->offsets) mask->offsets += b;
+  for (int n = 0; n < mask->n_rules; n++) {
+    att_mask_rule *rule = &mask->rules[n];
+    bool pairs = rule->kind == ATT_MASK_DENSE || rule->kind == ATT_MASK_BLOCKS;
+    if (rule->starts) rule->starts += b;
+    if (rule->lengths) rule->lengths += b;
+    rule->query_side = bits_member(rule->query_side, pairs ? 4 : 2, b);
+    rule->key_side = bits_member(rule->key_side, 2, b);
+  }
+}
+
 /* A random set of features, some of them always, some never. */
 static inline unsigned bits_features(uint64_t seed, unsigned always, unsigned never) {
   uint64_t random = seed * 0x2545f4914f6cdd1d + 7;

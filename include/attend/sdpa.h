@@ -65,7 +65,7 @@ typedef struct att_sdpa_args {
   const int64_t *cache_lengths;   /* [B] keys to attend to; NULL: the sequence's
                                      length + T, the T being written but not advanced */
   const att_pages *pages;         /* instead of k, v and cache: the caller's own pages. S is
-                                     table_pages * slots; no packed sequences */
+                                     table_pages * slots */
   att_view out;                   /* [B,H,T,Dv] */
 
   double scale;   /* ATT_SCALE_DEFAULT, or any finite number */
@@ -82,7 +82,9 @@ typedef struct att_sdpa_args {
 
   /* Packed sequences: q [1,H,total,D], k and v [1,G,total,·]; sequence n owns
    * rows cu_q[n] … cu_q[n+1]-1 and keys cu_k[n] … cu_k[n+1]-1. B above then
-   * means the number of sequences, as in offsets[], starts[], lengths[]. */
+   * means the number of sequences, as in offsets[], starts[], lengths[]. Over a
+   * cache or pages cu_q alone: each sequence has its own keys there, as many as
+   * cache_lengths or pages->lengths say, by default its length and its own rows. */
   const int32_t *cu_q, *cu_k; /* [n_sequences+1] or NULL */
   int64_t n_sequences;
 
@@ -97,7 +99,8 @@ typedef struct att_sdpa_args {
   att_score_stage score_stage;
   const int64_t *rows; /* ascending query rows, or NULL for all */
   int64_t n_rows;
-  att_view column_sums; /* f32 (f64) [B,H,S]: weights summed over queries */
+  att_view column_sums; /* f32 (f64) [B,H,S]: weights summed over queries; packed: [1,H,S],
+                           over a cache or pages [n_sequences,H,S] */
   att_view entropy;     /* f32 (f64) [B,H,T]: nats, -sum w log w */
 
   int64_t block, span; /* default 128 and 512; others only for tests */

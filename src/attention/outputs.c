@@ -46,7 +46,7 @@ att_status att_problem_check_outputs(const att_problem *p) {
   ATT_TRY(check_result(p, &a->scores, "scores", 4, scores));
   if (a->score_stage < ATT_SCORES_RAW || a->score_stage > ATT_SCORES_MASKED)
     return att_fail(ATT_BAD_ARGUMENT, "score_stage %d is not known", (int)a->score_stage);
-  int64_t sums[3] = {batch, p->h, columns_of(p, &a->column_sums, 2)};
+  int64_t sums[3] = {a->cu_k ? 1 : p->b, p->h, columns_of(p, &a->column_sums, 2)};
   ATT_TRY(check_result(p, &a->column_sums, "column_sums", 3, sums));
   return check_result(p, &a->entropy, "entropy", 3, out);
 }

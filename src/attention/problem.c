@@ -51,7 +51,6 @@ static att_status resolve_cache(att_problem *p, const att_sdpa_args *a) {
   const att_cache_shape *shape = att_cache_describe(a->cache);
   if (present(&a->k) || present(&a->v) || a->pages)
     return att_fail(ATT_BAD_ARGUMENT, "both a cache and k, v or pages are given");
-  if (a->cu_q || a->cu_k) return att_fail(ATT_UNSUPPORTED, "packed sequences over a cache");
   if (a->cache_layer < 0 || a->cache_layer >= shape->layers)
     return att_fail(ATT_BAD_ARGUMENT, "cache layer %lld of %lld", (long long)a->cache_layer,
                     (long long)shape->layers);
@@ -78,10 +77,9 @@ static att_status resolve_pages(att_problem *p, const att_sdpa_args *a) {
   const att_pages *pages = a->pages;
   if (present(&a->k) || present(&a->v))
     return att_fail(ATT_BAD_ARGUMENT, "both pages and k or v are given");
-  if (a->cu_q || a->cu_k) return att_fail(ATT_UNSUPPORTED, "packed sequences over pages");
   ATT_TRY(check_input(&pages->k, "pages.k", 4));
   ATT_TRY(check_input(&pages->v, "pages.v", 4));
-  ATT_TRY(att_pages_check(pages, a->q.shape[0], ATT_MAX_SIZE));
+  ATT_TRY(att_pages_check(pages, p->b, ATT_MAX_SIZE));
   if (pages->k.shape[3] != p->d)
     return att_fail(ATT_BAD_SHAPE, "q has head dim %lld and pages.k %lld", (long long)p->d,
                     (long long)pages->k.shape[3]);
@@ -90,6 +88,24 @@ static att_status resolve_pages(att_problem *p, const att_sdpa_args *a) {
   p->s = pages->table_pages * pages->k.shape[2];
   p->dv = pages->v.shape[3];
   p->dtype = pages->k.dtype;
+  return ATT_OK;
+}
+
+/* How many sequences. A cache or pages know of each one's keys, tensors have to be told. */
+static att_status resolve_sequences(att_problem *p, const att_sdpa_args *a) {
+  bool own_keys = a->cache || a->pages;
+  p->b = a->q.shape[0];
+  if (own_keys && a->cu_k)
+    return att_fail(ATT_BAD_ARGUMENT, "cu_k beside %s, which has the keys of each sequence",
+                    a->cache ? "a cache" : "pages");
+  if (!own_keys && (a->cu_q == NULL) != (a->cu_k == NULL))
+    return att_fail(ATT_BAD_ARGUMENT, "only one of cu_q and cu_k is given");
+  if (!a->cu_q) return ATT_OK;
+  if (p->b != 1)
+    return att_fail(ATT_BAD_SHAPE, "packed sequences have batch 1, not %lld", (long long)p->b);
+  if (a->n_sequences < 0 || a->n_sequences > ATT_MAX_SIZE)
+    return att_fail(ATT_BAD_ARGUMENT, "n_sequences is %lld", (long long)a->n_sequences);
+  p->b = a->n_sequences;
   return ATT_OK;
 }
 
@@ -189,19 +205,12 @@ att_status att_problem_resolve(att_problem *out, const att_sdpa_args *a) {
   ATT_TRY(check_input(&a->q, "q", 4));
   p.h = a->q.shape[1];
   p.d = a->q.shape[3];
+  ATT_TRY(resolve_sequences(&p, a));
   ATT_TRY(resolve_keys(&p, a));
   if (p.h > 0 && (p.g < 1 || p.h % p.g != 0))
     return att_fail(ATT_BAD_SHAPE, "%lld query heads do not divide into %lld key/value heads",
                     (long long)p.h, (long long)p.g);
   p.group = p.h > 0 ? p.h / p.g : 1;
-  if ((a->cu_q == NULL) != (a->cu_k == NULL))
-    return att_fail(ATT_BAD_ARGUMENT, "only one of cu_q and cu_k is given");
-  if (a->cu_q && a->q.shape[0] != 1)
-    return att_fail(ATT_BAD_SHAPE, "packed sequences have batch 1, not %lld",
-                    (long long)a->q.shape[0]);
-  if (a->cu_q && (a->n_sequences < 0 || a->n_sequences > ATT_MAX_SIZE))
-    return att_fail(ATT_BAD_ARGUMENT, "n_sequences is %lld", (long long)a->n_sequences);
-  p.b = a->cu_q ? a->n_sequences : a->q.shape[0];
   p.t = a->q.shape[2];
   int64_t count;
   if (!att_mul_checked(&count, p.b * p.h, p.t) || !att_mul_checked(&count, p.b * p.g, p.t))

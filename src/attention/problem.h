@@ -26,6 +26,7 @@ typedef struct att_problem {
 /* One sequence: its query rows and its keys. */
 typedef struct att_sequence {
   int64_t batch;      /* index into the batch dimension of tensors */
+  int64_t key_batch;  /* of column sums: packed queries may have keys of their own */
   int64_t q_first, t; /* rows q_first … q_first+t-1 of the T dimension */
   int64_t k_first, n; /* keys k_first … k_first+n-1 of the S dimension */
   int64_t start;      /* of key 0 counted from where the sequence begins in S */

@@ -83,7 +83,7 @@ void att_result_row(const att_result *r) {
   if (a->weights.data && row >= 0) store_columns(&a->weights, r, row, r->weights, 0.0f);
   if (a->column_sums.data) {
     const att_view *view = &a->column_sums;
-    float *to = (float *)view->data + s->batch * view->stride[0] + r->h * view->stride[1];
+    float *to = (float *)view->data + s->key_batch * view->stride[0] + r->h * view->stride[1];
     for (int64_t j = 0; j < s->n && s->k_first + j < view->shape[2]; j++)
       to[(s->k_first + j) * view->stride[2]] += r->weights[j];
   }
@@ -98,7 +98,7 @@ void att_result_columns(const att_problem *p, const att_view *column_sums, int64
 
 void att_result_clear_columns(const att_problem *p, int64_t b, int64_t h) {
   const att_view *view = &p->args->column_sums;
-  int64_t first, end, batch = p->args->cu_k ? 0 : b;
+  int64_t first, end, batch = p->args->cu_k ? 0 : b; /* att_sequence.key_batch */
   att_result_columns(p, view, b, &first, &end);
   float *to = (float *)view->data + batch * view->stride[0] + h * view->stride[1];
   for (int64_t j = first; j < end; j++) to[j * view->stride[2]] = 0.0f;

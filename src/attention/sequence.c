@@ -42,7 +42,7 @@ static int64_t ring_start(const att_problem *p, int64_t b) {
 
 att_sequence att_problem_sequence(const att_problem *p, int64_t b) {
   const att_sdpa_args *a = p->args;
-  att_sequence s = {.batch = a->cu_q ? 0 : b, .t = p->t, .cached = b};
+  att_sequence s = {.batch = a->cu_q ? 0 : b, .key_batch = a->cu_k ? 0 : b, .t = p->t, .cached = b};
   int64_t gone = ring_start(p, b);
   if (a->cache) s.cached = cache_sequence(a, b);
   if (a->cu_q) {
@@ -91,10 +91,8 @@ static att_status check_ring(const att_problem *p, int64_t b) {
 
 att_status att_problem_check_sequences(const att_problem *p) {
   const att_sdpa_args *a = p->args;
-  if (a->cu_q) {
-    ATT_TRY(check_packed(p, a->cu_q, a->q.shape[2], "cu_q"));
-    ATT_TRY(check_packed(p, a->cu_k, a->k.shape[2], "cu_k"));
-  }
+  if (a->cu_q) ATT_TRY(check_packed(p, a->cu_q, a->q.shape[2], "cu_q"));
+  if (a->cu_k) ATT_TRY(check_packed(p, a->cu_k, a->k.shape[2], "cu_k"));
   for (int64_t b = 0; b < p->b; b++) {
     int64_t t = a->cu_q ? a->cu_q[b + 1] - a->cu_q[b] : p->t;
     if (a->cache) {

@@ -46,7 +46,7 @@ static void put_row(const att_tile_work *w, const att_view *view, int64_t h, int
 /* The block's column sums, out of the result and back. */
 static void move_columns(const att_tile_work *w, int64_t h, int64_t first, int64_t end, bool back) {
   const att_view *view = &w->problem->args->column_sums;
-  float *from = (float *)view->data + w->sequence.batch * view->stride[0] + h * view->stride[1];
+  float *from = (float *)view->data + w->sequence.key_batch * view->stride[0] + h * view->stride[1];
   int64_t key = w->sequence.k_first + first;
   if (view->stride[2] == 1 && key + end - first <= view->shape[2]) {
     size_t bytes = (size_t)(end - first) * sizeof(float);

@@ -86,33 +86,15 @@ static void spans_taken_apart_change_bits(void **state) {
 
 /* ---- batch ---------------------------------------------------------------- */
 
-/* Index b of the batch dimension, which stays with size 1; a broadcast or
- * missing one is left as it is. */
-static att_view member(att_view view, int ndim, int64_t b) {
-  if (!view.data || view.ndim < ndim || view.shape[0] == 1) return view;
-  return att_view_slice(view, 0, b, 1);
-}
-
-static void mask_of_member(att_mask *mask, int64_t b) {
-  if (mask->offsets) mask->offsets += b;
-  for (int n = 0; n < mask->n_rules; n++) {
-    att_mask_rule *rule = &mask->rules[n];
-    bool pairs = rule->kind == ATT_MASK_DENSE || rule->kind == ATT_MASK_BLOCKS;
-    if (rule->starts) rule->starts += b;
-    if (rule->lengths) rule->lengths += b;
-    rule->query_side = member(rule->query_side, pairs ? 4 : 2, b);
-    rule->key_side = member(rule->key_side, 2, b);
-  }
-}
-
 static att_sdpa_args member_of(const att_sdpa_args *all, int64_t b) {
   att_sdpa_args a = *all;
   att_view *views[] = {&a.q, &a.k, &a.v, &a.bias, &a.out, &a.weights, &a.scores};
-  for (size_t n = 0; n < sizeof views / sizeof views[0]; n++) *views[n] = member(*views[n], 4, b);
-  a.lse = member(a.lse, 3, b);
-  a.entropy = member(a.entropy, 3, b);
-  a.column_sums = member(a.column_sums, 3, b);
-  mask_of_member(&a.mask, b);
+  for (size_t n = 0; n < sizeof views / sizeof views[0]; n++)
+    *views[n] = bits_member(*views[n], 4, b);
+  a.lse = bits_member(a.lse, 3, b);
+  a.entropy = bits_member(a.entropy, 3, b);
+  a.column_sums = bits_member(a.column_sums, 3, b);
+  bits_mask_of_member(&a.mask, b);
   return a;
 }
 

@@ -4,50 +4,29 @@
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 
 #include "attention_case.h"
+#include "untouchable.h"
 
-#include <sys/mman.h>
-
-static unsigned char *forbidden; /* reading it is a fault */
 static att_runtime *runtime, *rows_runtime;
-static att_cache *cache;
 
-enum { page = 1 << 16, B = 2, H = 4, G = 2, T = 6, S = 9, D = 8, DV = 5 };
+enum { B = 2, H = 4, G = 2, T = 6, S = 9, D = 8, DV = 5 };
 
 static int set_up(void **state) {
   (void)state;
-  forbidden = mmap(NULL, 64 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (forbidden == MAP_FAILED) return 1;
+  untouchable_open();
   runtime = case_runtime(NULL, 2);
   rows_runtime = case_runtime("plain", 1);
-  const att_cache_shape shape = {.layers = 2,
-                                 .sequences = 3,
-                                 .kv_heads = G,
-                                 .head_dim = D,
-                                 .value_dim = DV,
-                                 .capacity = 32,
-                                 .dtype = ATT_F16};
-  assert_ok(att_cache_create(&cache, runtime, &shape));
   return 0;
 }
 
 static int tear_down(void **state) {
   (void)state;
-  att_cache_free(cache);
   att_runtime_free(runtime);
   att_runtime_free(rows_runtime);
-  munmap(forbidden, 64 * page);
+  untouchable_close();
   return 0;
 }
 
 /* ---- a good call ---------------------------------------------------------- */
-
-static att_view untouchable(int place, att_dtype dtype, int ndim, const int64_t *shape) {
-  return att_view_of(forbidden + place * page, dtype, ndim, shape);
-}
-
-#define VIEW(place, dtype, ...)                                                                    \
-  untouchable(place, dtype, (int)(sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),             \
-              (const int64_t[]){__VA_ARGS__})
 
 /* All parts present and right; only the first ten views are inputs. */
 static att_sdpa_args good(void) {
@@ -223,7 +202,7 @@ static void output_is_written_twice(void **state) {
 /* Only a call knows where its results lie, so a plan does not look. */
 static void overlap_is_overlooked(void **state) {
   (void)state;
-  uint8_t *dense = forbidden + 20 * page;
+  uint8_t *dense = VIEW(20, ATT_U8, 1).data;
   EACH_VIEW(n) {
     for (int other = 0; other < n_views; other++) {
       if (!views[n].output || other == n) continue;
@@ -400,184 +379,6 @@ static void bad_ends_of_sequences_are_followed(void **state) {
   refused(&a, ATT_UNSUPPORTED, "rows");
 }
 
-/* ---- cache ---------------------------------------------------------------- */
-
-static att_sdpa_args over_cache(void) {
-  att_sdpa_args a;
-  att_sdpa_args_init(&a);
-  a.q = VIEW(0, ATT_F32, B, H, T, D);
-  a.out = VIEW(10, ATT_F32, B, H, T, DV);
-  a.cache = cache;
-  return a;
-}
-
-static void cache_that_does_not_fit_is_read(void **state) {
-  (void)state;
-  att_sdpa_args a = over_cache();
-  a.k = VIEW(1, ATT_F32, B, G, S, D);
-  refused(&a, ATT_BAD_ARGUMENT, "cache");
-  a = over_cache();
-  a.q = VIEW(0, ATT_F32, B, H, T, D + 1);
-  refused(&a, ATT_BAD_SHAPE, "head dim");
-  a = over_cache();
-  a.q = VIEW(0, ATT_F32, B, 3, T, D);
-  refused(&a, ATT_BAD_SHAPE, "3 query heads");
-  a = over_cache();
-  a.q.dtype = ATT_F64;
-  refused(&a, ATT_BAD_DTYPE, "f64");
-  a = over_cache();
-  a.cache_layer = 2;
-  refused(&a, ATT_BAD_ARGUMENT, "layer 2");
-  a.cache_layer = -1;
-  refused(&a, ATT_BAD_ARGUMENT, "layer -1");
-  a = over_cache();
-  a.out = VIEW(10, ATT_F32, B, H, T, DV + 1);
-  refused(&a, ATT_BAD_SHAPE, "out");
-  a = over_cache();
-  a.weights = VIEW(12, ATT_F32, B, H, T, 33);
-  refused(&a, ATT_BAD_SHAPE, "weights");
-  a = over_cache();
-  a.scores = VIEW(12, ATT_F32, B, H, T, 33);
-  refused(&a, ATT_BAD_SHAPE, "scores");
-  a = over_cache();
-  a.column_sums = VIEW(12, ATT_F32, B, H, 33);
-  refused(&a, ATT_BAD_SHAPE, "column_sums");
-}
-
-/* Contents of arrays are looked at when the call is made. */
-static void call_refused(const att_sdpa_args *a, const char *name) {
-  assert_status(ATT_BAD_ARGUMENT, att_sdpa_once(runtime, a));
-  assert_message_has(name);
-}
-
-static void length_beyond_the_cache_is_read(void **state) {
-  (void)state;
-  static const int64_t bad[][B] = {{33, 1}, {1, 33}, {-1, 1}, {1, INT64_MAX}, {INT64_MIN, 0}};
-  static const int64_t sequences[][B] = {{0, 3}, {-1, 0}, {INT64_MAX, 1}};
-  for (int n = 0; n < 5; n++) {
-    att_sdpa_args a = over_cache();
-    a.cache_lengths = bad[n];
-    call_refused(&a, "keys of 32");
-  }
-  for (int n = 0; n < 3; n++) {
-    att_sdpa_args a = over_cache();
-    a.cache_sequences = sequences[n];
-    call_refused(&a, "cache sequence");
-  }
-  att_sdpa_args a = over_cache(); /* more batch members than sequences */
-  a.q = VIEW(0, ATT_F32, 4, H, T, D);
-  a.out = VIEW(10, ATT_F32, 4, H, T, DV);
-  call_refused(&a, "cache sequence 3");
-  a = over_cache(); /* the T being written do not fit */
-  a.q = VIEW(0, ATT_F32, B, H, 33, D);
-  a.out = VIEW(10, ATT_F32, B, H, 33, DV);
-  call_refused(&a, "33 keys of 32");
-}
-
-/* ---- the caller's pages --------------------------------------------------- */
-
-enum { POOL = 7, SLOTS = 5, LISTED = 3 };
-
-static const int32_t good_table[B][LISTED] = {{0, 6, 2}, {3, 1, -5}};
-static const int64_t good_lengths[B] = {15, 10};
-static att_pages own_pages;
-
-static att_sdpa_args over_pages(void) {
-  att_sdpa_args a = over_cache();
-  a.cache = NULL;
-  own_pages = (att_pages){.k = VIEW(1, ATT_F32, POOL, G, SLOTS, D),
-                          .v = VIEW(2, ATT_F32, POOL, G, SLOTS, DV),
-                          .table = good_table[0],
-                          .table_pages = LISTED,
-                          .table_row = LISTED,
-                          .lengths = good_lengths};
-  a.pages = &own_pages;
-  return a;
-}
-
-static void good_pages_are_refused(void **state) {
-  (void)state;
-  att_sdpa_plan *plan;
-  att_sdpa_args a = over_pages();
-  assert_ok(att_sdpa_plan_create(&plan, runtime, &a));
-  att_sdpa_plan_free(plan);
-}
-
-static void pool_that_does_not_fit_is_read(void **state) {
-  (void)state;
-  static const att_dtype types[] = {ATT_F64, ATT_I32, ATT_BOOL};
-  att_sdpa_args a;
-#define PAGES(change, status, name)                                                                \
-  a = over_pages();                                                                                \
-  change;                                                                                          \
-  refused(&a, status, name);
-  PAGES(a.cache = cache, ATT_BAD_ARGUMENT, "pages")
-  PAGES(a.k = VIEW(3, ATT_F32, B, G, S, D), ATT_BAD_ARGUMENT, "pages")
-  PAGES(own_pages.k.data = NULL, ATT_BAD_ARGUMENT, "pages.k")
-  PAGES(own_pages.v.data = NULL, ATT_BAD_ARGUMENT, "pages.v")
-  PAGES(own_pages.v.ndim = 3, ATT_BAD_SHAPE, "pages.v")
-  PAGES(own_pages.k.shape[0]--, ATT_BAD_SHAPE, "pages")
-  PAGES(own_pages.k.shape[1]--, ATT_BAD_SHAPE, "heads")
-  PAGES(own_pages.k.shape[2]--, ATT_BAD_SHAPE, "slots")
-  PAGES(own_pages.k.shape[2] = own_pages.v.shape[2] = 0, ATT_BAD_SHAPE, "slot")
-  PAGES(own_pages.k.shape[3]--, ATT_BAD_SHAPE, "head dim")
-  PAGES(own_pages.v.shape[3]--, ATT_BAD_SHAPE, "out")
-  PAGES(own_pages.k.stride[0] = INT64_MAX / 2, ATT_TOO_LARGE, "pages.k")
-  PAGES(own_pages.k.dtype = ATT_F16, ATT_BAD_DTYPE, "pages.k")
-  PAGES(a.q.dtype = ATT_F64, ATT_BAD_DTYPE, "f64")
-  for (int n = 0; n < 3; n++) {
-    PAGES(own_pages.k.dtype = own_pages.v.dtype = types[n], ATT_BAD_DTYPE, "pages.k")
-  }
-  for (int n = 0; n < 4; n++) {
-    PAGES(own_pages.v.stride[n] = -own_pages.v.stride[n], ATT_BAD_ARGUMENT, "stride -")
-  }
-  PAGES(own_pages.table = NULL, ATT_BAD_ARGUMENT, "table is NULL")
-  PAGES(own_pages.lengths = NULL, ATT_BAD_ARGUMENT, "lengths is NULL")
-  PAGES(own_pages.table = (const int32_t *)((uintptr_t)good_table + 2), ATT_BAD_ARGUMENT, "aligned")
-  PAGES(own_pages.table_row = LISTED - 1, ATT_BAD_ARGUMENT, "apart")
-  PAGES(own_pages.table_row = -LISTED, ATT_BAD_ARGUMENT, "apart")
-  PAGES(own_pages.table_pages = -1, ATT_BAD_ARGUMENT, "table")
-  PAGES(own_pages.table_row = own_pages.table_pages = 1 << 29, ATT_TOO_LARGE, "positions")
-  PAGES(own_pages.table_row = INT64_MAX / 2 + 1, ATT_TOO_LARGE, "table")
-#undef PAGES
-}
-
-static void corrupt_table_is_followed(void **state) {
-  (void)state;
-  static const int64_t lengths[][B] = {{16, 1}, {1, 16}, {-1, 1}, {1, INT64_MAX}, {INT64_MIN, 0}};
-  static const int32_t wrong[] = {POOL, -1, INT32_MAX, INT32_MIN};
-  for (int n = 0; n < 5; n++) {
-    att_sdpa_args a = over_pages();
-    own_pages.lengths = lengths[n];
-    call_refused(&a, "its pages hold 15");
-  }
-  for (int n = 0; n < 4; n++)
-    for (int entry = 0; entry < 5; entry++) { /* the last one is not in use */
-      int32_t table[B][LISTED];
-      att_sdpa_args a = over_pages();
-      memcpy(table, good_table, sizeof table);
-      table[entry / LISTED][entry % LISTED] = wrong[n];
-      own_pages.table = table[0];
-      call_refused(&a, "of 7");
-    }
-}
-
-static void output_over_pages_is_written(void **state) {
-  (void)state;
-  att_sdpa_args a = over_pages();
-  own_pages.k.data = own_pages.v.data = a.out.data;
-  call_refused(&a, "out overlaps pages.k");
-  a = over_pages();
-  own_pages.v.data = a.out.data;
-  call_refused(&a, "out overlaps pages.v");
-  a = over_pages();
-  own_pages.table = a.out.data;
-  call_refused(&a, "out overlaps pages.table");
-  a = over_pages();
-  own_pages.lengths = a.out.data;
-  call_refused(&a, "out overlaps pages.lengths");
-}
-
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(good_call_is_refused),
@@ -597,12 +398,6 @@ int main(void) {
       cmocka_unit_test(bad_list_of_rows_is_followed),
       cmocka_unit_test(missing_argument_crashes),
       cmocka_unit_test(bad_ends_of_sequences_are_followed),
-      cmocka_unit_test(cache_that_does_not_fit_is_read),
-      cmocka_unit_test(length_beyond_the_cache_is_read),
-      cmocka_unit_test(good_pages_are_refused),
-      cmocka_unit_test(pool_that_does_not_fit_is_read),
-      cmocka_unit_test(corrupt_table_is_followed),
-      cmocka_unit_test(output_over_pages_is_written),
   };
   return cmocka_run_group_tests(tests, set_up, tear_down);
 }
