@@ -202,6 +202,7 @@ typedef struct encoder {
   const att_tokenizer *tokenizer;
   int32_t separator;
   bool foreign; /* a tokenizer that was not made here */
+  bool lines;   /* are documents */
   int32_t *ids;
   int64_t n, room;
 } encoder;
@@ -242,18 +243,29 @@ static att_status encode_piece(encoder *e, const char *text, size_t bytes) {
   return status;
 }
 
+static att_status encode_lines(encoder *e, const char *text, size_t bytes) {
+  for (size_t at = 0, end; at < bytes; at = end + 1) {
+    const char *found = memchr(text + at, '\n', bytes - at);
+    end = found ? (size_t)(found - text) : bytes;
+    if (end == at) continue;
+    ATT_TRY(encode_piece(e, text + at, end - at));
+    e->ids[e->n++] = e->separator;
+  }
+  return ATT_OK;
+}
+
 static att_status encode_file(const char *path, void *context) {
   encoder *e = context;
   att_file file;
   ATT_TRY(att_file_map(&file, path));
   const char *text = (const char *)file.data;
-  att_status status = make_room(e, 1);
-  for (size_t at = 0, end; status == ATT_OK && at < file.bytes; at = end) {
+  att_status status = e->lines ? encode_lines(e, text, file.bytes) : make_room(e, 1);
+  for (size_t at = 0, end; status == ATT_OK && !e->lines && at < file.bytes; at = end) {
     end = piece_end(e, text, at, file.bytes);
     status = encode_piece(e, text + at, end - at);
   }
   att_file_unmap(&file);
-  if (status == ATT_OK && e->separator >= 0) e->ids[e->n++] = e->separator;
+  if (status == ATT_OK && !e->lines && e->separator >= 0) e->ids[e->n++] = e->separator;
   return status;
 }
 
@@ -268,7 +280,8 @@ static att_status make_tokens(att_runtime *runtime, const att_train_settings *s,
   encoder e = {.runtime = runtime,
                .tokenizer = tokenizer,
                .separator = separator,
-               .foreign = !is_own(s->tokenizer)};
+               .foreign = !is_own(s->tokenizer),
+               .lines = s->lines};
   att_status status = visit_files(s->data, encode_file, &e);
   att_view view = att_view_of(e.ids, ATT_I32, 1, &e.n);
   if (status == ATT_OK) status = att_npy_write(runtime, path, &view);
@@ -317,9 +330,9 @@ static att_status fill(att_data *data, att_runtime *runtime, const att_train_set
   data->vocab = att_tokenizer_size(tokenizer);
   data->separator = find_separator(tokenizer);
   att_status status = ATT_OK;
-  if (s->documents && data->separator < 0)
-    status =
-        att_fail(ATT_BAD_ARGUMENT, "\"documents\": the tokenizer has no token that ends a text");
+  if ((s->documents || s->lines) && data->separator < 0)
+    status = att_fail(ATT_BAD_ARGUMENT, "\"%s\": the tokenizer has no token that ends a text",
+                      s->lines ? "lines" : "documents");
   if (status == ATT_OK && !att_path_is_file(tokens))
     status = make_tokens(runtime, s, tokenizer, data->separator, tokens);
   att_tokenizer_free(tokenizer);

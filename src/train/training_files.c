@@ -10,7 +10,7 @@
 #include "base/json.h"
 #include "train/training.h"
 
-enum { LINE = 512, KNOWN = 5 };
+enum { LINE = 512, KNOWN = 6 };
 #define CHECKPOINT "step-"
 
 att_status att_training_path(char out[ATT_FOLDER_PATH], const att_training *t, const char *name) {
@@ -53,7 +53,8 @@ static void find_known(known out[KNOWN], const att_training *t) {
       {"data_bytes", "\"data\", by its size,", t->data.text_bytes},
       {"tokenizer", "\"tokenizer\"", att_checksum(tokenizer, strlen(tokenizer))},
       {"vocab", "\"vocab\"", vocab},
-      {"validation", "\"validation\"", validation}};
+      {"validation", "\"validation\"", validation},
+      {"lines", "\"lines\"", (uint64_t)s->lines}};
   memcpy(out, all, sizeof all);
 }
 

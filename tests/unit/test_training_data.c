@@ -167,6 +167,28 @@ static void a_folder_is_read_in_another_order(void **state) {
   att_runtime_free(runtime);
 }
 
+/* Empty lines are no documents, and the last one needs no end. */
+static void lines_run_into_each_other(void **state) {
+  (void)state;
+  test_write_text(folder, "lines.txt", "ab\n\nc d\ne");
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  char data[192], out[192];
+  snprintf(data, sizeof data, "data=%s/lines.txt", folder);
+  snprintf(out, sizeof out, "output=%s/lines", folder);
+  const char *changes[] = {data, out, "tokenizer=bytes", "length=4", "validation=0", "lines=true"};
+  att_training *training;
+  assert_ok(att_training_open(&training, runtime, config, changes, 6));
+  static const int32_t wanted[] = {'a', 'b', 256, 'c', ' ', 'd', 256, 'e', 256};
+  assert_tokens(&training->data, wanted, 9);
+  att_training_report r;
+  assert_ok(att_training_step(training, &r));
+  assert_ok(att_training_save(training));
+  att_training_free(training);
+  assert_status(ATT_UNSUPPORTED, att_training_open(&training, runtime, config, changes, 5));
+  assert_non_null(strstr(att_message(), "lines"));
+  att_runtime_free(runtime);
+}
+
 static void documents_run_into_each_other(void **state) {
   (void)state;
   char settings[512];
@@ -389,6 +411,7 @@ int main(void) {
       cmocka_unit_test(a_batch_is_not_of_the_text),
       cmocka_unit_test(an_epoch_reads_a_window_twice),
       cmocka_unit_test(a_folder_is_read_in_another_order),
+      cmocka_unit_test(lines_run_into_each_other),
       cmocka_unit_test(documents_run_into_each_other),
       cmocka_unit_test(documents_need_one_spelling_of_their_end),
       cmocka_unit_test(a_given_tokenizer_is_replaced),
