@@ -9,6 +9,7 @@
 #include "attend/attend.h"
 #include "cli.h"
 #include "curve.h"
+#include "heads_log.h"
 #include "interrupts.h"
 #include "json_out.h"
 #include "memory.h"
@@ -41,13 +42,15 @@ typedef struct history {
 } history;
 
 static void remember(history *h, int64_t step, double loss, double validation) {
-  if (h->n == h->room) {
+  if (h->n + 1 >= h->room) { /* of validation there may be one more, that of step 0 */
     h->room = h->room ? 2 * h->room : 1024;
     double **all[] = {&h->x, &h->loss, &h->vx, &h->validation};
     for (int i = 0; i < 4; i++) *all[i] = memory_resize(*all[i], (size_t)h->room, sizeof(double));
   }
-  h->x[h->n] = (double)step;
-  h->loss[h->n++] = loss;
+  if (!isnan(loss)) {
+    h->x[h->n] = (double)step;
+    h->loss[h->n++] = loss;
+  }
   if (isnan(validation)) return;
   h->vx[h->nv] = (double)step;
   h->validation[h->nv++] = validation;
@@ -61,9 +64,9 @@ static void remember_log(history *h, const char *output) {
   FILE *log = fopen(line, "r");
   while (log && fgets(line, sizeof line, log)) {
     long long step;
-    double loss;
+    double loss = (double)NAN; /* step 0 has none */
     const char *validation = strstr(line, key);
-    if (sscanf(line, "{\"step\": %lld, \"loss\": %lf", &step, &loss) == 2)
+    if (sscanf(line, "{\"step\": %lld, \"loss\": %lf", &step, &loss) >= 1)
       remember(h, step, loss, validation ? strtod(validation + sizeof key - 1, NULL) : (double)NAN);
   }
   if (log) fclose(log);
@@ -201,9 +204,11 @@ static int take_step(const cli *c, att_training *training, att_training_report *
   remember(h, r->step, r->loss, r->validation);
   h->taken++;
   h->seconds += r->seconds;
-  show_progress(c, att_training_describe(training), r, h, limit);
-  if (!watching || isnan(r->validation)) return CLI_OK;
+  const att_training_info *info = att_training_describe(training);
   const att_model *model = att_learner_model(att_training_learner(training));
+  show_progress(c, info, r, h, limit);
+  int code = r->saved ? heads_log_add(c, info->output, r->step, r->validation, model) : CLI_OK;
+  if (code != CLI_OK || !watching || isnan(r->validation)) return code;
   if (watch_again(heads, model, c->seed) != ATT_OK) return cli_fail_status(c);
   if (!c->quiet) watch_print(stderr, &c->term, heads);
   return CLI_OK;
@@ -218,6 +223,18 @@ static int keep(const cli *c, att_training *training, const att_training_report 
   return CLI_OK;
 }
 
+/* The heads at the checkpoint that the run begins from, which may be that of step 0: the
+ * one before its line was written is where a run may have been killed. */
+static int note_start(const cli *c, att_training *training, const history *h) {
+  const att_training_info *info = att_training_describe(training);
+  int code = heads_log_shorten(c, info->output, info->resumed_at);
+  if (code != CLI_OK || !info->saved) return code;
+  const bool known = h->nv > 0 && (int64_t)h->vx[h->nv - 1] == info->resumed_at;
+  return heads_log_add(c, info->output, info->resumed_at,
+                       known ? h->validation[h->nv - 1] : (double)NAN,
+                       att_learner_model(att_training_learner(training)));
+}
+
 static int run_steps(const cli *c, att_training *training, double limit) {
   const att_training_info *info = att_training_describe(training);
   att_training_report r = {.done = info->done, .early = info->early};
@@ -227,6 +244,7 @@ static int run_steps(const cli *c, att_training *training, double limit) {
   if (code != CLI_OK) return code;
   say_start(c, info);
   remember_log(&h, info->output);
+  code = note_start(c, training, &h);
   interrupts_begin();
   while (code == CLI_OK && !r.done && !interrupts_came())
     code = take_step(c, training, &r, &h, &heads, limit);

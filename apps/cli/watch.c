@@ -13,6 +13,9 @@
 
 enum { PERIOD_MOST = 32 };
 
+const char *const watch_names[WATCH_SCORES] = {"previous", "induction", "duplicate", "first",
+                                               "entropy"};
+
 /* The scores of one head on `period` random tokens that are there twice. */
 static att_status score(double out[WATCH_SCORES], att_view weights, int64_t period) {
   att_pattern_value v[WATCH_SCORES] = {0};
@@ -42,11 +45,19 @@ static att_status read_patterns(double *scores, const att_model_info *info,
   return ATT_OK;
 }
 
+static bool is_in(const int32_t *ids, int64_t n, int32_t id) {
+  for (int64_t i = 0; i < n; i++)
+    if (ids[i] == id) return true;
+  return false;
+}
+
 void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, uint64_t seed) {
   uint64_t state = seed * 2862933555777941757u + 3037000493u;
   for (int64_t i = 0; i < period; i++) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    ids[i] = ids[i + period] = (int32_t)((state >> 33) % (uint64_t)vocab);
+    do {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      ids[i] = ids[i + period] = (int32_t)((state >> 33) % (uint64_t)vocab);
+    } while (i < vocab && is_in(ids, i, ids[i]));
   }
 }
 
@@ -89,12 +100,23 @@ void watch_free(watch *w) {
   while (w->n > 0) free(w->scores[--w->n]);
 }
 
+void watch_json(json *j, const double *scores, int64_t layers, int64_t heads) {
+  json_open(j, "heads", '[');
+  for (int64_t i = 0; i < layers * heads; i++) {
+    json_open(j, NULL, '{');
+    json_int(j, "layer", i / heads);
+    json_int(j, "head", i % heads);
+    for (int s = 0; s < WATCH_SCORES; s++)
+      json_double(j, watch_names[s], scores[i * WATCH_SCORES + s]);
+    json_close(j);
+  }
+  json_close(j);
+}
+
 void watch_print(FILE *out, const term *t, const watch *w) {
-  static const char *const names[WATCH_SCORES] = {"previous", "induction", "duplicate", "first",
-                                                  "entropy"};
   fprintf(out, "  head  ");
   for (int s = 0; s < WATCH_SCORES; s++)
-    fprintf(out, s < WATCH_SCORES - 1 ? "%-13s" : "%s\n", names[s]);
+    fprintf(out, s < WATCH_SCORES - 1 ? "%-13s" : "%s\n", watch_names[s]);
   for (int64_t i = 0; i < w->layers * w->heads; i++) {
     char head[48];
     snprintf(head, sizeof head, "%lld.%lld", (long long)(i / w->heads), (long long)(i % w->heads));

@@ -52,6 +52,9 @@ typedef struct att_init_options {
   const char *family; /* "gpt2", "llama", or "attention": llama without a feed-forward network */
   int64_t layers, width, heads, kv_heads, ffn_width, vocab, context;
   bool untied;                /* the output matrix is not the embedding */
+  bool qkv_bias;              /* of attention, which has none of its own; gpt2 always has */
+  double rope_theta;          /* base of the rotation; 0: 10000. Of llama and attention */
+  double deviation;           /* of matrices and tables; 0: 0.02 */
   const char *dtype;          /* NULL: f32 */
   const char *tokenizer_path; /* NULL: the 256 bytes and <|endoftext|> if the
                                  vocabulary has room for them, else none */

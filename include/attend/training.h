@@ -40,6 +40,7 @@ typedef struct att_training_info {
   int64_t parameters, vocab;
   int64_t train_tokens, validation_tokens, tokens_a_step;
   int64_t steps, resumed_at;       /* resumed_at 0: from the beginning */
+  bool saved;                      /* there is a checkpoint of that step, be it 0 */
   bool done;                       /* there is no step left to take */
   int64_t bytes, activation_bytes; /* memory of the run, and of activations in it */
   int64_t bytes_other;             /* of the run with the other choice of "recompute" */

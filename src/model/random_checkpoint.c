@@ -8,10 +8,12 @@
 #include "base/alloc.h"
 #include "tensor/random.h"
 
-#define DEVIATION 0.02
+#define USUAL_DEVIATION 0.02
+#define USUAL_THETA 10000
 
 typedef struct random_weights {
   uint64_t seed;
+  double deviation;
   float *numbers; /* of the weight asked for last */
   int64_t count;
 } random_weights;
@@ -24,8 +26,9 @@ static uint64_t stream_of(const char *name, int64_t layer) {
 
 static double deviation_of(const att_checkpoint *checkpoint, att_slot slot) {
   bool ends_block = slot == ATT_SLOT_O_W || slot == ATT_SLOT_DOWN_W;
-  if (!ends_block || strcmp(checkpoint->family, "gpt2") != 0) return DEVIATION;
-  return DEVIATION / sqrt(2.0 * (double)checkpoint->config.layers);
+  const random_weights *file = checkpoint->file;
+  if (!ends_block || strcmp(checkpoint->family, "gpt2") != 0) return file->deviation;
+  return file->deviation / sqrt(2.0 * (double)checkpoint->config.layers);
 }
 
 static void draw(float *x, int64_t n, const att_checkpoint *checkpoint, att_slot slot,
@@ -89,10 +92,11 @@ static void fill_config(att_config *c, const att_init_options *o, new_kind kind)
   c->norm = llama ? ATT_NORM_RMS : ATT_NORM_LAYER;
   c->position = llama ? ATT_POSITION_ROPE : ATT_POSITION_LEARNED;
   c->rope.pairs = c->head_dim / 2;
-  c->rope.theta = 10000;
+  c->rope.theta = o->rope_theta > 0 ? o->rope_theta : USUAL_THETA;
   c->ffn = !fed ? ATT_FFN_NONE : llama ? ATT_FFN_GATED : ATT_FFN_PLAIN;
   c->activation = llama ? ATT_SILU : ATT_GELU_TANH;
-  c->qkv_bias = c->out_bias = c->ffn_bias = !llama;
+  c->out_bias = c->ffn_bias = !llama;
+  c->qkv_bias = kind == GPT2 || o->qkv_bias;
 }
 
 static att_status check_options(const att_init_options *o) {
@@ -101,6 +105,11 @@ static att_status check_options(const att_init_options *o) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i] < 0 || sizes[i] > INT32_MAX)
       return att_fail(ATT_BAD_ARGUMENT, "a size of the new model is %lld", (long long)sizes[i]);
+  const double numbers[] = {o->rope_theta, o->deviation};
+  for (int i = 0; i < 2; i++)
+    if (!(numbers[i] >= 0 && numbers[i] <= 1e9))
+      return att_fail(ATT_BAD_ARGUMENT, "%s of the new model is %g",
+                      i ? "the deviation" : "rope_theta", numbers[i]);
   return ATT_OK;
 }
 
@@ -134,11 +143,14 @@ att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, cons
   ATT_TRY(check_options(options));
   if (kind == ATTENTION && options->ffn_width)
     return att_fail(ATT_BAD_ARGUMENT, "family attention has no feed-forward network, so no width");
+  if (kind == LLAMA && options->qkv_bias)
+    return att_fail(ATT_BAD_ARGUMENT, "family llama has no biases of queries, keys and values");
   fill_config(&checkpoint.config, options, kind);
   ATT_TRY(check(&checkpoint.config, kind != GPT2));
   random_weights *file;
   ATT_TRY(att_alloc((void **)&file, runtime, 1, sizeof *file, "a checkpoint"));
   file->seed = options->seed;
+  file->deviation = options->deviation > 0 ? options->deviation : USUAL_DEVIATION;
   checkpoint.file = file;
   *out = checkpoint;
   return ATT_OK;

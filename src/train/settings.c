@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "train/save_at.h"
 
 typedef enum setting_kind { KIND_TEXT, KIND_COUNT, KIND_REAL, KIND_FLAG } setting_kind;
 
@@ -131,6 +132,7 @@ att_status att_train_settings_read(att_train_settings *out, const att_runtime *r
   if (!cosine && strcmp(settings.schedule, "constant") != 0)
     return att_fail(ATT_BAD_ARGUMENT, "\"schedule\" is \"%s\", neither cosine nor constant",
                     settings.schedule);
+  ATT_TRY(att_save_at_check(settings.save_at, settings.steps));
   *out = settings;
   return ATT_OK;
 }

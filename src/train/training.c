@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/float_mode.h"
 #include "kernels/function64.h"
+#include "train/save_at.h"
 
 static double now(void) {
   struct timespec t;
@@ -62,6 +63,9 @@ static att_status create_learner(att_training *t, bool measuring) {
   model.vocab = t->data.vocab;
   model.context = s->length;
   model.untied = s->untied;
+  model.qkv_bias = s->qkv_bias;
+  model.rope_theta = s->rope_theta;
+  model.deviation = s->deviation;
   model.seed = (uint64_t)s->seed;
   return measuring ? att_learner_measure(&t->learner, t->runtime, NULL, &model, &options)
                    : att_learner_create(&t->learner, t->runtime, &model, &options);
@@ -95,6 +99,11 @@ static bool is_early(const att_training *t) {
   return t->settings.patience && t->waited >= t->settings.patience;
 }
 
+/* Whether a checkpoint is due by a list of steps, which goes before "save_every". */
+static bool is_listed(const att_training *t, int64_t step) {
+  return att_save_at_has(t->settings.save_at, t->settings.steps, step);
+}
+
 static void describe(att_training *t) {
   att_training_info *i = &t->info;
   i->output = t->settings.output;
@@ -112,6 +121,7 @@ static void describe(att_training *t) {
   int64_t other = att_learner_activation_bytes_other(t->learner);
   i->bytes_other = i->bytes - i->activation_bytes + other;
   i->flops_a_step = flops_a_step(t);
+  i->saved = t->resumed || is_listed(t, 0);
   i->done = t->done;
   i->first_loss = t->settings.start[0] ? (double)NAN : att_log64((double)i->vocab);
   i->early = is_early(t);
@@ -131,10 +141,40 @@ static att_status prepare(att_training *t, const char *config, const char *const
                   (long long)t->data.vocab, (long long)t->learner->parameters.config.vocab);
 }
 
+static att_batch batch_of(const att_training *t) {
+  return (att_batch){t->batch.tokens, t->batch.targets, t->batch.documents};
+}
+
+/* Mean loss over at most evaluate_batches of the held-out text. */
+static att_status evaluate(att_training *t, double *loss) {
+  double sum = 0;
+  int64_t tokens = 0;
+  att_batch batch = batch_of(t);
+  for (int64_t i = 0; i < t->settings.evaluate_batches; i++) {
+    att_step_result result;
+    if (!att_data_validation_batch(&t->data, &t->settings, i, &t->batch)) break;
+    ATT_TRY(att_learner_evaluate(t->learner, &batch, &result));
+    sum += result.loss * (double)result.tokens;
+    tokens += result.tokens;
+  }
+  *loss = tokens ? sum / (double)tokens : (double)NAN;
+  return ATT_OK;
+}
+
+/* The model as it was drawn, if it is to be kept: step 0. */
+static att_status save_first(att_training *t) {
+  att_training_report r = {.loss = (double)NAN, .validation = (double)NAN};
+  if (t->resumed || !is_listed(t, 0)) return ATT_OK;
+  ATT_TRY(evaluate(t, &r.validation));
+  ATT_TRY(att_training_log(t, &r));
+  return att_training_save(t);
+}
+
 static att_status fill(att_training *t) {
   ATT_TRY(create_batch(t));
   t->best = INFINITY;
   ATT_TRY(att_training_resume(t));
+  ATT_TRY(save_first(t));
   t->done = is_early(t) || att_learner_steps(t->learner) >= t->settings.steps;
   return ATT_OK;
 }
@@ -197,26 +237,6 @@ att_learner *att_training_learner(const att_training *training) {
 
 /* ---- steps ---- */
 
-static att_batch batch_of(const att_training *t) {
-  return (att_batch){t->batch.tokens, t->batch.targets, t->batch.documents};
-}
-
-/* Mean loss over at most evaluate_batches of the held-out text. */
-static att_status evaluate(att_training *t, double *loss) {
-  double sum = 0;
-  int64_t tokens = 0;
-  att_batch batch = batch_of(t);
-  for (int64_t i = 0; i < t->settings.evaluate_batches; i++) {
-    att_step_result result;
-    if (!att_data_validation_batch(&t->data, &t->settings, i, &t->batch)) break;
-    ATT_TRY(att_learner_evaluate(t->learner, &batch, &result));
-    sum += result.loss * (double)result.tokens;
-    tokens += result.tokens;
-  }
-  *loss = tokens ? sum / (double)tokens : (double)NAN;
-  return ATT_OK;
-}
-
 static bool is_due(int64_t step, int64_t every, int64_t last) {
   return every > 0 && (step % every == 0 || step == last);
 }
@@ -241,11 +261,12 @@ static att_status step(att_training *t, att_training_report *r) {
   r->norm = result.norm;
   r->seconds = now() - start;
   r->validation = (double)NAN;
-  if (is_due(r->step, s->evaluate_every, s->steps)) ATT_TRY(evaluate(t, &r->validation));
+  const bool listed = is_listed(t, r->step);
+  if (listed || is_due(r->step, s->evaluate_every, s->steps)) ATT_TRY(evaluate(t, &r->validation));
   r->early = !isnan(r->validation) && takes_no_end(t, r->validation);
   t->done = r->done = r->early || r->step >= s->steps;
   ATT_TRY(att_training_log(t, r));
-  r->saved = r->done || is_due(r->step, s->save_every, s->steps);
+  r->saved = r->done || (s->save_at[0] ? listed : is_due(r->step, s->save_every, s->steps));
   return r->saved ? att_training_save(t) : ATT_OK;
 }
 

@@ -16,6 +16,7 @@ struct att_training {
   int64_t batch_tokens;
   double best;    /* validation loss so far */
   int64_t waited; /* evaluations since */
+  bool resumed;   /* from a checkpoint, perhaps that of step 0 */
   bool done;
   int lock; /* file that is locked, or -1 */
   att_training_info info;

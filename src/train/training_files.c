@@ -60,8 +60,9 @@ static void find_known(known out[KNOWN], const att_training *t) {
 
 /* ---- saving ---- */
 
-/* Older checkpoints stay at 1, 2, 4, 8 … times save_every. */
+/* Older checkpoints stay at 1, 2, 4, 8 … times save_every, or if a list named them. */
 static bool stays(const att_train_settings *s, int64_t step) {
+  if (s->save_at[0]) return true;
   int64_t n = step / s->save_every;
   return step % s->save_every == 0 && n > 0 && (n & (n - 1)) == 0;
 }
@@ -161,6 +162,7 @@ static att_status shorten_log(const att_training *t) {
   char path[ATT_FOLDER_PATH];
   att_file log;
   att_file_writer writer;
+  const int64_t last = t->resumed ? att_learner_steps(t->learner) : -1;
   ATT_TRY(att_training_path(path, t, "log.jsonl"));
   if (!att_path_is_file(path)) return ATT_OK;
   ATT_TRY(att_file_map(&log, path));
@@ -176,8 +178,7 @@ static att_status shorten_log(const att_training *t) {
       if (node && node->is_integer) step = node->integer;
       att_json_free(json);
     }
-    if (step >= 0 && step <= att_learner_steps(t->learner))
-      fwrite(at, 1, (size_t)(line_end + 1 - at), writer.stream);
+    if (step >= 0 && step <= last) fwrite(at, 1, (size_t)(line_end + 1 - at), writer.stream);
     at = line_end + 1;
   }
   att_file_unmap(&log);
@@ -215,6 +216,7 @@ att_status att_training_resume(att_training *t) {
     ATT_TRY(att_learner_resume(t->learner, path, &note));
     ATT_TRY(read_note(t, path, note));
     t->info.resumed_at = att_learner_steps(t->learner);
+    t->resumed = true;
   }
   return shorten_log(t);
 }
@@ -233,11 +235,13 @@ att_status att_training_log(const att_training *t, const att_training_report *r)
   char path[ATT_FOLDER_PATH], line[LINE];
   ATT_TRY(att_training_path(path, t, "log.jsonl"));
   snprintf(line, sizeof line, "{\"step\": %lld", (long long)r->step);
-  put(line, "loss", r->loss);
-  put(line, "norm", r->norm);
-  put(line, "rate", r->rate);
-  put(line, "seconds", r->seconds);
-  put(line, "tokens_per_second", (double)t->info.tokens_a_step / r->seconds);
+  if (r->step > 0) {
+    put(line, "loss", r->loss);
+    put(line, "norm", r->norm);
+    put(line, "rate", r->rate);
+    put(line, "seconds", r->seconds);
+    put(line, "tokens_per_second", (double)t->info.tokens_a_step / r->seconds);
+  }
   if (!isnan(r->validation)) put(line, "validation", r->validation);
   strcat(line, "}\n");
   return att_file_append(path, line, strlen(line));

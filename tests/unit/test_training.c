@@ -319,11 +319,14 @@ static void a_wrong_setting_is_taken(void **state) {
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   att_training *training;
   static const char *const wrong[][2] = {
-      {"stepz=3", "stepz"},         {"steps=0", "steps"},
-      {"steps=1.5", "steps"},       {"rate=fast", "rate=fast"},
-      {"recompute=1", "recompute"}, {"schedule=linear", "schedule"},
-      {"steps", "KEY=VALUE"},       {"data=", "data"},
-      {"heads=3", "heads"},         {"length=100000", "tokens"}};
+      {"stepz=3", "stepz"},          {"steps=0", "steps"},
+      {"steps=1.5", "steps"},        {"rate=fast", "rate=fast"},
+      {"recompute=1", "recompute"},  {"schedule=linear", "schedule"},
+      {"steps", "KEY=VALUE"},        {"data=", "data"},
+      {"heads=3", "heads"},          {"length=100000", "tokens"},
+      {"save_at=log:26", "save_at"}, {"save_at=log:", "save_at"},
+      {"save_at=4,4", "save_at"},    {"save_at=0,25", "save_at"},
+      {"save_at=3,", "save_at"},     {"save_at=soon", "save_at"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const char *both[2] = {output("wrong"), wrong[i][0]};
     att_status status = att_training_open(&training, runtime, config, both, 2);
@@ -432,6 +435,48 @@ static void bytes_of_a_run_overflow(void **state) {
   att_runtime_free(runtime);
 }
 
+/* The numbers of the checkpoints that a run left, in one text. */
+static const char *steps_of(const char *run) {
+  static char steps[512];
+  char path[256];
+  steps[0] = 0;
+  for (int step = 0; step <= 24; step++) {
+    snprintf(path, sizeof path, "%s/%s/step-%08d/model.safetensors", folder, run, step);
+    if (access(path, R_OK) == 0) snprintf(steps + strlen(steps), 8, "%d ", step);
+  }
+  return steps;
+}
+
+/* Steps of the log that have a validation loss. */
+static int64_t validated(const char *run, int64_t *lines) {
+  long n;
+  char *log = read_all(run, "log.jsonl", &n);
+  log[n] = 0;
+  int64_t count = 0;
+  *lines = 0;
+  for (char *at = log; (at = strstr(at, "\"validation\"")); at++) count++;
+  for (char *at = log; (at = strchr(at, '\n')); at++) ++*lines;
+  free(log);
+  return count;
+}
+
+/* 24^(k/5) for k = 0 … 5 is 1, 1.9, 3.6, 6.7, 12.7, 24. The usual evaluations, at 6, 12,
+ * 18 and 24, go on. */
+static void checkpoints_are_at_other_steps_than_listed(void **state) {
+  (void)state;
+  int64_t lines;
+  go(output("log"), "save_at=log:7", 0); /* stopped at step 0, */
+  assert_string_equal(steps_of("log"), "0 ");
+  go(output("log"), "save_at=log:7", 5);
+  go(output("log"), "save_at=log:7", -1);
+  assert_string_equal(steps_of("log"), "0 1 2 4 7 13 24 ");
+  assert_int_equal(validated("log", &lines), 7 + 3);
+  assert_int_equal(lines, 25);
+  assert_same_end("log");
+  go(output("list"), "save_at=3,20", -1);
+  assert_string_equal(steps_of("list"), "3 20 24 "); /* the end always */
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_stopped_run_ends_elsewhere),
@@ -441,6 +486,7 @@ int main(void) {
       cmocka_unit_test(an_older_checkpoint_is_refused),
       cmocka_unit_test(a_second_run_ruins_the_first),
       cmocka_unit_test(checkpoints_pile_up),
+      cmocka_unit_test(checkpoints_are_at_other_steps_than_listed),
       cmocka_unit_test(a_damaged_checkpoint_is_gone_on_with),
       cmocka_unit_test(a_full_disk_costs_a_checkpoint),
       cmocka_unit_test(a_run_that_diverged_is_lost),
