@@ -8,6 +8,7 @@
 #include "attend/pattern.h"
 #include "attend/status.h"
 #include "heads_ablate.h"
+#include "heads_copying.h"
 #include "json_out.h"
 #include "memory.h"
 #include "reading.h"
@@ -15,24 +16,30 @@
 #include "table.h"
 #include "watch.h"
 
-enum { NORM = ATT_PATTERN_COUNT, ABLATED, METRICS, DISTANCES = 8, PROBE_MOST = 256 };
+enum { NORM = ATT_PATTERN_COUNT, COPYING, COPIED, ABLATED, METRICS };
+enum { DISTANCES = 8, PROBE_MOST = 256, COPIED_TOP = 5 };
 
 static subject what;
 static reading_options way;
 static int sort;
 static int64_t top, probe;
-static bool ascending, without_first, ablate;
+static bool ascending, without_first, copying, ablate;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
     READING_OPTIONS(way),
     {"sort", 's', OPTION_CHOICE, &sort,
-     "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm|ablated", 0, 0,
-     "largest first; default layer: in the order of the model"},
+     "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm|copying|copied|"
+     "ablated",
+     0, 0, "largest first; default layer: in the order of the model"},
     {"ascending", 0, OPTION_FLAG, &ascending, "", 0, 0, "smallest first"},
     {"top", 0, OPTION_INT, &top, "N", 1, 1e6, "the first N rows only"},
     {"without-first", 0, OPTION_FLAG, &without_first, "", 0, 0,
      "leaves the first key out and scales the rest of a row to sum 1: many heads rest on it"},
+    {"copying", 0, OPTION_FLAG, &copying, "", 0, 0,
+     "of the weights alone: does the head make likelier the token that it looks at? copying: by "
+     "eigenvalues, 1 copies, -1 suppresses; copied: share of the prompt's tokens that come among "
+     "the 5 likeliest"},
     {"ablate", 0, OPTION_FLAG, &ablate, "", 0, 0,
      "takes every head out in turn: how far the next token's probabilities are from those "
      "without it, in nats (a run for each head)"},
@@ -47,11 +54,24 @@ typedef struct head_row {
   double near[DISTANCES]; /* mean weight by distance, the last one all that is farther */
 } head_row;
 
+/* What is no measure of a pattern. */
+static const struct {
+  const char *name, *brief;
+} others[] = {[NORM - NORM] = {"norm", "norm"},
+              [COPYING - NORM] = {"copying", "copy"},
+              [COPIED - NORM] = {"copied", "top5"},
+              [ABLATED - NORM] = {"ablated", "KL"}};
+
 static const char *metric_name(int m) {
-  return m == ABLATED ? "ablated" : m == NORM ? "norm" : att_pattern_name((att_pattern)m);
+  return m >= NORM ? others[m - NORM].name : att_pattern_name((att_pattern)m);
 }
 static const char *metric_brief(int m) {
-  return m == ABLATED ? "KL" : m == NORM ? "norm" : att_pattern_brief((att_pattern)m);
+  return m >= NORM ? others[m - NORM].brief : att_pattern_brief((att_pattern)m);
+}
+
+/* Some are only there where they are asked for. */
+static bool is_measured(int m) {
+  return m == ABLATED ? ablate : m == COPYING || m == COPIED ? copying : true;
 }
 
 /* ---- measuring ---- */
@@ -122,6 +142,15 @@ static int take_out(head_row *rows, int64_t n, const cli *c) {
   return status == ATT_OK ? CLI_OK : cli_fail_status(c);
 }
 
+static int measure_copying(head_row *rows, int64_t n, const cli *c) {
+  double *score = memory_get((size_t)(2 * n), sizeof *score), *share = score + n;
+  const att_status status = heads_copying(score, share, &what, COPIED_TOP);
+  for (int64_t i = 0; i < n; i++)
+    rows[i].value[COPYING] = score[i], rows[i].value[COPIED] = share[i];
+  free(score);
+  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
+}
+
 /* ---- order ---- */
 
 static int compare(const void *a, const void *b) {
@@ -144,13 +173,14 @@ static void print_json(const head_row *rows, int64_t n, const reading *r) {
   if (probe) json_int(&j, "period", probe);
   json_int(&j, "first_row", 1);
   json_bool(&j, "without_first_key", without_first);
+  if (copying) json_int(&j, "copied_top", COPIED_TOP);
   json_open(&j, "heads", '[');
   for (int64_t i = 0; i < n; i++) {
     json_open(&j, NULL, '{');
     json_int(&j, "layer", rows[i].layer);
     json_int(&j, "head", rows[i].head);
-    for (int m = 0; m < (ablate ? METRICS : ABLATED); m++)
-      json_double(&j, metric_name(m), rows[i].value[m]);
+    for (int m = 0; m < METRICS; m++)
+      if (is_measured(m)) json_double(&j, metric_name(m), rows[i].value[m]);
     json_open(&j, "weight_by_distance", '[');
     for (int d = 0; d < DISTANCES; d++) json_double(&j, NULL, rows[i].near[d]);
     json_close(&j);
@@ -175,6 +205,11 @@ static void print_legend(const term *t, const reading *r) {
            r->n_queries - 1, without_first ? ", the first key left out" : "");
   if (ablate)
     text_say(t, INK_FAINT, 0, "KL: how far the next token is from what it is without the head.");
+  if (copying)
+    text_say(t, INK_FAINT, 0,
+             "copy: does it make likelier what it looks at, by the eigenvalues of its weights: 1 "
+             "yes, -1 the opposite; top5: share of the prompt's tokens that come among its 5 "
+             "likeliest.");
   if (probe)
     text_say(t, INK_FAINT, 0,
              "Probe: %" PRId64 " random tokens twice; ind and dup are the diagonals in their "
@@ -185,8 +220,9 @@ static void print_legend(const term *t, const reading *r) {
 /* A narrow terminal shows the first ones, and what is sorted by. */
 static bool is_shown(int m, const term *t) {
   enum { BESIDE = 17, COLUMN = 6 };
-  if (m == ABLATED) return ablate;
-  return m < (t->width - BESIDE) / COLUMN || m == sort - 1;
+  if (m > NORM) return is_measured(m);
+  const int asked = (copying ? 2 : 0) + (ablate ? 1 : 0); /* these are wanted, others yield */
+  return m < (t->width - BESIDE) / COLUMN - asked || m == sort - 1;
 }
 
 static void print_table(const head_row *rows, int64_t n, const term *t) {
@@ -240,6 +276,11 @@ static int check(const cli *c) {
   if (sort == ABLATED + 1 && !ablate) return cli_usage(c, "--sort ablated goes with --ablate");
   if (ablate && info->kind != ATT_MODEL_DECODER)
     return cli_usage(c, "--ablate: %s is no decoder, it has no next token", info->name);
+  const bool by_copying = sort == COPYING + 1 || sort == COPIED + 1;
+  if (by_copying && !copying)
+    return cli_usage(c, "--sort %s goes with --copying", metric_name(sort - 1));
+  if (copying && info->kind != ATT_MODEL_DECODER)
+    return cli_usage(c, "--copying: %s is no decoder, it has no next token", info->name);
   if (ablate && edit_given(&way.edits))
     return cli_usage(c, "--ablate and --edit exclude each other");
   return CLI_OK;
@@ -259,7 +300,8 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK) {
     rows = memory_get((size_t)(r.layers * att_model_describe(what.model)->heads), sizeof *rows);
     int64_t count = measure_all(rows, &r);
-    if (ablate) code = take_out(rows, count, c);
+    if (copying) code = measure_copying(rows, count, c);
+    if (ablate && code == CLI_OK) code = take_out(rows, count, c);
     qsort(rows, (size_t)count, sizeof *rows, compare);
     if (top && top < count) count = top;
     if (code == CLI_OK && c->json) {
@@ -284,7 +326,7 @@ const command cmd_heads = {
              "is shown by taking it out (attend run --edit).\n\n"
              "  attend heads --sort induction     # heads that continue what was there before\n"
              "  attend heads --probe 25 -m MODEL  # the same on random tokens, the usual probe\n\n"
-             "Formulas: docs/math/patterns.md.",
+             "Formulas: docs/math/patterns.md, copying.md.",
     .options = options,
     .run = run,
 };

@@ -11,7 +11,7 @@
 #include "bar.h"
 #include "memory.h"
 
-enum { MOST_COLUMNS = 12, GAP = 2, LONGEST_BAR = 32, SHORTEST_BAR = 4, LEAST_TEXT = 3 };
+enum { MOST_COLUMNS = 16, GAP = 2, LONGEST_BAR = 32, SHORTEST_BAR = 4, LEAST_TEXT = 3 };
 
 typedef struct cell {
   char *text; /* NULL: a bar */

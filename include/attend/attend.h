@@ -14,6 +14,7 @@
 #include "attend/chat.h"
 #include "attend/compare.h"
 #include "attend/convert.h"
+#include "attend/copying.h"
 #include "attend/describe.h"
 #include "attend/dtype.h"
 #include "attend/edit.h"
