@@ -26,43 +26,55 @@
 /* The row's address: base of its group of three, plus 0, 1 or 2 strides. */
 #define V_A(base, r) ((base)[(r) / 3] + ((r) % 3) * a_row)
 
+/* A block's sums as memory: columns that are no whole panels, and last steps that
+ * most products do not have, pass through a copy. Loops over such cases would take
+ * the array of sums out of its registers, also for everyone else. */
+typedef float body_sums[V_TILE_ROWS * V_MOST_PANELS * VN];
+
 /* Where a block's chains begin: +0, or the old c, scaled if asked. */
 V_INLINE void body_product_begin(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t,
                                  const float *c, int64_t row, const int R, const int P,
                                  int64_t cols) {
-  const int64_t c_row = t->c_row;
-  const bool whole = cols >= P * VN;
+  int64_t c_row = t->c_row;
+  body_sums sums;
+  if (!t->accumulate) {
+    for (int r = 0; r < R; r++)
+      for (int p = 0; p < P; p++) acc[r][p] = v_set1(0.0f);
+    return;
+  }
+  if (cols < P * VN) {
+    for (int64_t n = 0; n < R * P * VN; n += VN) {
+      int64_t r = n / (P * VN), at = n % (P * VN), left = cols - at;
+      v_store(sums + n, left < VN ? v_load_n(c + r * c_row + at, left > 0 ? (int)left : 0)
+                                  : v_load(c + r * c_row + at));
+    }
+    c = sums;
+    c_row = P * VN;
+  }
   for (int r = 0; r < R; r++)
-    for (int p = 0; p < P; p++)
-      acc[r][p] = !t->accumulate ? v_set1(0.0f)
-                  : whole || cols >= (p + 1) * VN
-                      ? v_load(c + r * c_row + p * VN)
-                      : v_load_n(c + r * c_row + p * VN, (int)cols - p * VN);
-  if (!t->accumulate || !t->scale) return;
+    for (int p = 0; p < P; p++) acc[r][p] = v_load(c + r * c_row + p * VN);
+  if (!t->scale) return;
   for (int r = 0; r < R; r++)
     for (int p = 0; p < P; p++) acc[r][p] = v_mul(acc[r][p], v_set1(t->scale[row + r]));
 }
 
-/* One row's last steps where there is a bias, a residual or a part of a panel. */
-V_INLINE void body_product_finish(vf x, const att_tile *t, float *c, int64_t row, int64_t n,
-                                  int lanes) {
-  if (t->bias) x = v_add(x, v_load_n(t->bias + n, lanes));
-  if (t->residual) x = v_add(x, v_load_n(t->residual + row * t->residual_row + n, lanes));
-  v_store_n(c, x, lanes);
-}
-
 V_INLINE void body_product_end(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, float *c,
                                int64_t row, int64_t panel, const int R, const int P, int64_t cols) {
-  const int64_t c_row = t->c_row;
-  if (!t->bias && !t->residual && cols >= P * VN) {
-    for (int r = 0; r < R; r++)
-      for (int p = 0; p < P; p++) v_store(c + r * c_row + p * VN, acc[r][p]);
-    return;
-  }
-  for (int p = 0; p < P; p++) {
-    int lanes = cols - p * VN < VN ? (int)(cols - p * VN) : VN;
-    for (int r = 0; r < R; r++)
-      body_product_finish(acc[r][p], t, c + r * c_row + p * VN, row + r, (panel + p) * VN, lanes);
+  bool plain = !t->bias && !t->residual && cols >= P * VN;
+  body_sums sums;
+  float *to = plain ? c : sums;
+  int64_t to_row = plain ? t->c_row : P * VN;
+  for (int r = 0; r < R; r++)
+    for (int p = 0; p < P; p++) v_store(to + r * to_row + p * VN, acc[r][p]);
+  if (plain) return;
+  for (int64_t n = 0; n < R * P * VN; n += VN) {
+    int64_t r = n / (P * VN), at = n % (P * VN), left = cols - at, column = panel * VN + at;
+    int lanes = left < VN ? (int)left : VN;
+    vf x = v_load(sums + n);
+    if (t->bias) x = v_add(x, v_load_n(t->bias + column, lanes));
+    if (t->residual)
+      x = v_add(x, v_load_n(t->residual + (row + r) * t->residual_row + column, lanes));
+    v_store_n(c + r * t->c_row + at, x, lanes);
   }
 }
 
