@@ -6,10 +6,10 @@
  *           (t/16 * D + d) * 16 + t%16 — the micro-kernel's own layout
  *   values  row-major: position t, feature c at t * Dv + c
  * A contiguous cache is one with a single page a sequence. Block types group 32
- * features of one position; a panel of keys then holds for each group the 16
- * positions' scales (f16) and after them the numbers, position the faster index:
- *   q8_0    [32][16] int8
- *   q4_0    [16][16] bytes: features j (low half) and j+16 (high half)
+ * features of one position; a panel of keys then holds for each group
+ *   q8_0    16 scales (f16), one a position, and [32][16] int8, position the faster index
+ *   q4_0    [4][16] words of four bytes and then the scales: half a byte after the other,
+ *           the low one first, a word has eight features of its position
  * and a row of values is a row of llama.cpp's blocks.
  *
  * In a ring the table is used over and over: logical page n lies in entry

@@ -1,4 +1,6 @@
 /* How a cache stores a number: floats rounded once, block types group by group. */
+#include <string.h>
+
 #include "base/dtype.h"
 #include "kv/cache.h"
 #include "tensor/quantize.h"
@@ -43,11 +45,52 @@ static void dequantise(att_dtype dtype, float *to, int64_t stride, const unsigne
   for (int j = 0; j < group; j++) to[j * stride] = x[j];
 }
 
-/* A block of position `lane` of a panel, there or back: its scale and its bytes,
- * which lie 16 apart. */
-static unsigned char *block_place(unsigned char *keys, int64_t g, int64_t bytes, int64_t lane,
-                                  int64_t n) {
-  return keys + g * bytes * panel + (n < 2 ? lane * 2 + n : (n - 1) * panel + panel + lane);
+/* Byte n of position `lane` in a group of a panel: of its scale or its numbers (cache.h). */
+static unsigned char *byte_place(unsigned char *group_of_keys, att_dtype dtype, int64_t lane,
+                                 int64_t n) {
+  if (dtype == ATT_Q8_0) return group_of_keys + (n < 2 ? lane * 2 + n : n * panel + lane);
+  if (n < 2) return group_of_keys + 16 * panel + lane * 2 + n;
+  return group_of_keys + (n - 2) / 4 * 4 * panel + lane * 4 + (n - 2) % 4;
+}
+
+/* Half a byte n of a block of 4 bits, numbers n and n+16 of which share one. */
+static unsigned half_of(const unsigned char *block, int n) {
+  return block[2 + n % 16] >> (n < 16 ? 0 : 4) & 15u;
+}
+
+/* From a block of 4 bits to one whose bytes have neighbours, and back. */
+static void pair_neighbours(unsigned char *to, const unsigned char *block) {
+  memcpy(to, block, 2);
+  for (int n = 0; n < 16; n++)
+    to[2 + n] = (unsigned char)(half_of(block, 2 * n) | half_of(block, 2 * n + 1) << 4);
+}
+
+static void part_neighbours(unsigned char *to, const unsigned char *paired) {
+  memcpy(to, paired, 2);
+  for (int n = 0; n < 16; n++) {
+    unsigned low = paired[2 + n / 2] >> n % 2 * 4 & 15u;
+    unsigned high = paired[2 + 8 + n / 2] >> n % 2 * 4 & 15u;
+    to[2 + n] = (unsigned char)(low | high << 4);
+  }
+}
+
+static void store_block(unsigned char *group_of_keys, att_dtype dtype, int64_t lane,
+                        const unsigned char *block) {
+  unsigned char paired[most_block];
+  if (dtype == ATT_Q4_0) pair_neighbours(paired, block), block = paired;
+  for (int64_t n = 0; n < att_dtype_bytes(dtype); n++)
+    *byte_place(group_of_keys, dtype, lane, n) = block[n];
+}
+
+static void load_block(unsigned char *block, unsigned char *group_of_keys, att_dtype dtype,
+                       int64_t lane) {
+  unsigned char stored[most_block];
+  for (int64_t n = 0; n < att_dtype_bytes(dtype); n++)
+    stored[n] = *byte_place(group_of_keys, dtype, lane, n);
+  if (dtype == ATT_Q4_0)
+    part_neighbours(block, stored);
+  else
+    memcpy(block, stored, (size_t)att_dtype_bytes(dtype));
 }
 
 bool att_cache_store_key(att_cache *cache, int64_t layer, int64_t sequence, int64_t head,
@@ -64,7 +107,7 @@ bool att_cache_store_key(att_cache *cache, int64_t layer, int64_t sequence, int6
   for (int64_t g = 0; g < cache->shape.head_dim / group; g++) {
     unsigned char block[most_block];
     if (!quantise(dtype, block, key + g * group * stride, stride)) return false;
-    for (int64_t n = 0; n < bytes; n++) *block_place(keys, g, bytes, lane, n) = block[n];
+    store_block(keys + g * bytes * panel, dtype, lane, block);
   }
   return true;
 }
@@ -82,7 +125,7 @@ void att_cache_load_key(const att_cache *cache, int64_t layer, int64_t sequence,
   }
   for (int64_t g = 0; g < cache->shape.head_dim / group; g++) {
     unsigned char block[most_block];
-    for (int64_t n = 0; n < bytes; n++) block[n] = *block_place(keys, g, bytes, lane, n);
+    load_block(block, keys + g * bytes * panel, dtype, lane);
     dequantise(dtype, out + g * group * stride, stride, block);
   }
 }

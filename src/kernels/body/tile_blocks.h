@@ -55,12 +55,6 @@ V_INLINE const unsigned char *body_block_at(const unsigned char *panel, int64_t 
   return at + 32;
 }
 
-V_INLINE vi body_load_quads(const unsigned char *at) {
-  float bits[VN];
-  memcpy(bits, at, sizeof bits);
-  return v_bits(v_load(bits));
-}
-
 /* Four numbers of each lane, from the low or the high half of the bytes. */
 V_INLINE vi body_quads(vi bytes, vi high, int t, const bool top, const body_kind kind) {
   vi q = vi_and(top ? vi_shr(bytes, 4) : bytes, vi_set1(0x0f0f0f0f));
@@ -92,10 +86,10 @@ V_INLINE void body_add_block(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile_
     const unsigned char *q = body_block_at((const unsigned char *)t->b + (panel + p) * t->b_panel,
                                            t->first + g, kind, step, &least);
     vi high[2] = {vi_set1(0), vi_set1(0)};
-    if (halves) high[0] = body_load_quads(q + 256), high[1] = body_load_quads(q + 320);
+    if (halves) high[0] = vi_load_words(q + 256), high[1] = vi_load_words(q + 320);
     for (int r = 0; r < R; r++) sum[r][0] = sum[r][1] = vd_zero();
     for (int i = 0; i < 4; i++) {
-      vi bytes = body_load_quads(q + 64 * i);
+      vi bytes = vi_load_words(q + 64 * i);
       vi low = body_quads(bytes, high[0], i, false, kind);
       vi top = body_quads(bytes, high[1], i, true, kind);
       for (int r = 0; r < R; r++) {

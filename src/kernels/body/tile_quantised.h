@@ -14,26 +14,44 @@ V_INLINE void body_fetch_group(const unsigned char *b, int64_t ahead, int64_t by
   for (int64_t at = 0; at < bytes; at += 64) body_product_fetch(b, ahead + at);
 }
 
-/* Features 16 * half … of a group of 32: R rows with P panels. `half` is a
- * constant, so that shifts are. */
-V_INLINE void body_keys_half(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
-                             const unsigned char *b, const vf *scale, const int half, const int R,
-                             const int P, const bool four) {
-  const vf numbers = body_half_table(v_set1(1.0f));
-  b += (2 + (four ? 0 : 16 * half)) * VN;
-  for (int j = 0; j < 16; j++, b += VN) {
-    vf column[V_MOST_PANELS];
-    for (int p = 0; p < P; p++) {
-      const unsigned char *q = b + p * t->b_panel;
-      column[p] = four ? body_halves(numbers, vi_load_u8(q), 4 * half)
-                       : v_from_int(vi_load_i8((const int8_t *)q));
-      column[p] = v_mul(scale[p], column[p]);
-    }
-    for (int r = 0; r < R; r++) {
-      vf x = v_set1(a[r * t->a_row + 16 * half + j]);
-      for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
-    }
+/* A feature of R rows, a[0] that of the first, with P panels of keys. */
+V_INLINE void body_keys_add(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
+                            const vf *column, const int R, const int P) {
+  for (int r = 0; r < R; r++) {
+    vf x = v_set1(a[r * t->a_row]);
+    for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
   }
+}
+
+/* A group of 32 features, each a byte. */
+V_INLINE void body_keys_bytes(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
+                              const unsigned char *b, const vf *scale, const int R, const int P) {
+  const int8_t *q = (const int8_t *)b + 2 * VN;
+  for (int j = 0; j < 32; j++, q += VN) {
+    vf column[V_MOST_PANELS];
+    for (int p = 0; p < P; p++)
+      column[p] = v_mul(scale[p], v_from_int(vi_load_i8(q + p * t->b_panel)));
+    body_keys_add(acc, t, a + j, column, R, P);
+  }
+}
+
+/* A group of 32 features, each half a byte: two for every byte of the words. Words read
+ * so many bytes further on begin with that byte, which saves a shift. */
+V_INLINE void body_keys_halves(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t,
+                               const float *a, const unsigned char *b, const vf *scale, const int R,
+                               const int P) {
+  const vf numbers = body_half_table(v_set1(1.0f));
+  for (int word = 0; word < 4; word++, b += 4 * VN)
+    for (int byte = 0; byte < 4; byte++, a += 2) {
+      vf low[V_MOST_PANELS], high[V_MOST_PANELS];
+      for (int p = 0; p < P; p++) {
+        vi words = vi_load_words(b + byte + p * t->b_panel);
+        low[p] = v_mul(scale[p], body_halves(numbers, words, 0));
+        high[p] = v_mul(scale[p], body_halves(numbers, words, 4));
+      }
+      body_keys_add(acc, t, a, low, R, P);
+      body_keys_add(acc, t, a + 1, high, R, P);
+    }
 }
 
 /* R rows with P panels of keys, group of 32 features after group. */
@@ -48,11 +66,13 @@ V_INLINE void body_keys_block(const att_tile *t, int64_t row, int64_t panel, con
   for (int64_t k = 0; k < t->k; k += 32, b += group) {
     vf scale[V_MOST_PANELS];
     for (int p = 0; p < P; p++) {
-      scale[p] = body_key_scales(b + p * t->b_panel);
+      scale[p] = body_key_scales(b + p * t->b_panel + (four ? 16 * VN : 0));
       body_fetch_group(b + p * t->b_panel, t->ahead, group);
     }
-    body_keys_half(acc, t, a + k, b, scale, 0, R, P, four);
-    body_keys_half(acc, t, a + k, b, scale, 1, R, P, four);
+    if (four)
+      body_keys_halves(acc, t, a + k, b, scale, R, P);
+    else
+      body_keys_bytes(acc, t, a + k, b, scale, R, P);
   }
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }

@@ -3,6 +3,11 @@
 
 #ifndef V_BYTES /* the vocabulary's own, where it has them */
 static inline vf v_set1_f16(uint16_t a) { return v_set1(att_f16_to_f32(a)); }
+static inline vi vi_load_words(const unsigned char *p) {
+  float bits[VN];
+  memcpy(bits, p, sizeof bits);
+  return v_bits(v_load(bits));
+}
 static inline vi vi_load_i8(const int8_t *p) {
   int32_t wide[VN];
   for (int i = 0; i < VN; i++) wide[i] = p[i];
@@ -61,12 +66,12 @@ static void body_unpack_keys_q4(float *panels, const void *groups, int64_t n) {
   const vf numbers = body_half_table(v_set1(1.0f));
   for (int64_t g = 0; g < n; g++) {
     const unsigned char *group = (const unsigned char *)groups + g * 18 * VN;
-    vf scale = body_key_scales(group);
+    vf scale = body_key_scales(group + 16 * VN);
     float *to = panels + g * 32 * VN;
-    for (int j = 0; j < 16; j++) {
-      vi bytes = vi_load_u8(group + (2 + j) * VN);
-      v_store(to + j * VN, v_mul(scale, body_halves(numbers, bytes, 0)));
-      v_store(to + (j + 16) * VN, v_mul(scale, body_halves(numbers, bytes, 4)));
+    for (int j = 0; j < 32; j += 2) { /* a later byte's words lie so many bytes on */
+      vi words = vi_load_words(group + j / 8 * 4 * VN + j % 8 / 2);
+      v_store(to + j * VN, v_mul(scale, body_halves(numbers, words, 0)));
+      v_store(to + (j + 1) * VN, v_mul(scale, body_halves(numbers, words, 4)));
     }
   }
 }

@@ -5,9 +5,8 @@ static float ref_key(const att_tile *t, int64_t key, int64_t d, bool four) {
   const unsigned char *group = (const unsigned char *)t->b + key / ATT_LANES * t->b_panel +
                                d / 32 * (four ? 18 : 34) * ATT_LANES;
   int64_t lane = key % ATT_LANES, j = d % 32;
-  unsigned char q = group[(2 + (four ? j % 16 : j)) * ATT_LANES + lane];
-  int number = four ? (j < 16 ? q & 15 : q >> 4) - 8 : (int8_t)q;
-  return ref_scale(group, lane) * (float)number;
+  if (four) return ref_half_key(group, lane, j);
+  return ref_scale(group, lane) * (float)(int8_t)group[(2 + j) * ATT_LANES + lane];
 }
 
 static float ref_value(const att_tile *t, int64_t key, int64_t c, bool four) {

@@ -1,8 +1,9 @@
 /* Numbers of a quantised cache: value = scale * q, which an f32 holds exactly.
  *
- * A group of keys (kv/cache.h): 16 scales in f16, then [32][16] int8, or [16][16]
- * bytes whose halves, less 8, are features j and j+16. A block of values: its
- * scale, then 32 int8 or 16 such bytes. */
+ * A group of keys (kv/cache.h): 16 scales in f16, then [32][16] int8; or of halves of
+ * bytes, which stand for themselves less 8, [4][16][4] bytes and then the scales: feature
+ * 8w + n is half n of the four bytes of word w. A block of values: its scale, then 32 int8
+ * or 16 bytes whose halves are columns j and j+16. */
 
 static float ref_scale(const unsigned char *scales, int64_t i) {
   uint16_t half;
@@ -19,16 +20,17 @@ static void ref_unpack_keys_q8(float *panels, const void *groups, int64_t n) {
   }
 }
 
+/* Feature j of a key of a group of halves. */
+static float ref_half_key(const unsigned char *group, int64_t lane, int64_t j) {
+  unsigned char q = group[(j / 8 * ATT_LANES + lane) * 4 + j % 8 / 2];
+  return ref_scale(group + 16 * ATT_LANES, lane) * (float)((j % 2 ? q >> 4 : q & 15) - 8);
+}
+
 static void ref_unpack_keys_q4(float *panels, const void *groups, int64_t n) {
   for (int64_t g = 0; g < n; g++) {
     const unsigned char *group = (const unsigned char *)groups + g * 18 * ATT_LANES;
-    const unsigned char *q = group + 2 * ATT_LANES;
-    float *to = panels + g * 32 * ATT_LANES;
-    for (int64_t i = 0; i < 16 * ATT_LANES; i++) {
-      float scale = ref_scale(group, i % ATT_LANES);
-      to[i] = scale * (float)((q[i] & 15) - 8);
-      to[i + 16 * ATT_LANES] = scale * (float)((q[i] >> 4) - 8);
-    }
+    for (int64_t i = 0; i < 32 * ATT_LANES; i++)
+      panels[g * 32 * ATT_LANES + i] = ref_half_key(group, i % ATT_LANES, i / ATT_LANES);
   }
 }
 

@@ -123,6 +123,10 @@ static inline vf v_set1_f16(uint16_t a) {
   __m256 x = _mm256_cvtph_ps(_mm_set1_epi16((int16_t)a));
   return V2(vf, x, x);
 }
+static inline vi vi_load_words(const unsigned char *p) {
+  return V2(vi, _mm256_loadu_si256((const __m256i *)p),
+            _mm256_loadu_si256((const __m256i *)(p + 32)));
+}
 static inline vi vi_load_i8(const int8_t *p) {
   return V2(vi, _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)),
             _mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8))));

@@ -67,6 +67,7 @@ static inline vi vi_iota(void) {
   return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 }
 static inline vf v_set1_f16(uint16_t a) { return _mm512_cvtph_ps(_mm256_set1_epi16((int16_t)a)); }
+static inline vi vi_load_words(const unsigned char *p) { return _mm512_loadu_si512(p); }
 static inline vi vi_load_i8(const int8_t *p) {
   return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p));
 }
