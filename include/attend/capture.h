@@ -51,7 +51,8 @@ ATT_API void att_capture_free(att_capture *capture);
 ATT_API att_status att_capture_create_part(att_capture **out, att_session *session,
                                            const char *select, const att_capture_options *options);
 
-/* Bytes that such a capture would hold, to the byte. Changes nothing; errors as above. */
+/* Bytes that such a capture would hold, the workspace for weights and scores included, but
+ * for each tensor's name and sizes. Changes nothing; errors as above. */
 ATT_API att_status att_capture_measure(int64_t *out, const att_session *session, const char *select,
                                        const att_capture_options *options);
 
@@ -69,7 +70,7 @@ ATT_API const char *att_capture_axes(const att_capture *capture, int64_t index);
  * later appears in later views. NOT_FOUND with nearest names. */
 ATT_API att_status att_capture_get(att_view *out, const att_capture *capture, const char *name);
 
-/* Bytes held. */
+/* Bytes held, as att_capture_measure announces them. */
 ATT_API int64_t att_capture_bytes(const att_capture *capture);
 
 #ifdef __cplusplus

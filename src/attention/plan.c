@@ -73,13 +73,11 @@ static att_status measure(att_sdpa_plan *plan, const att_problem *p) {
   return ATT_OK;
 }
 
-att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
-                                const att_sdpa_args *args) {
-  if (!out || !runtime)
-    return att_fail(ATT_BAD_ARGUMENT, "att_sdpa_plan_create: out or runtime is NULL");
+/* All of a plan but its memory. */
+static att_status prepare(att_sdpa_plan *plan, att_runtime *runtime, const att_sdpa_args *args) {
   att_problem p;
   ATT_TRY(att_problem_resolve(&p, args));
-  att_sdpa_plan plan = {
+  *plan = (att_sdpa_plan){
       .runtime = runtime,
       .b = p.b,
       .h = p.h,
@@ -94,13 +92,28 @@ att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
       .q_dtype = args->q.dtype,
       .results = att_wants_results(args),
   };
-  plan.path = att_path_of(&p, runtime);
-  if (args->strict && plan.path != ATT_PATH_TILES)
+  plan->path = att_path_of(&p, runtime);
+  if (args->strict && plan->path != ATT_PATH_TILES)
     return att_fail(ATT_UNSUPPORTED, "strict: %s attention on target %s runs row by row",
                     att_dtype_name(p.dtype), att_runtime_target(runtime));
-  ATT_TRY(measure(&plan, &p));
-  describe(&plan);
+  ATT_TRY(measure(plan, &p));
+  describe(plan);
+  return ATT_OK;
+}
 
+att_status att_sdpa_plan_measure(int64_t *out, att_runtime *runtime, const att_sdpa_args *args) {
+  att_sdpa_plan plan;
+  ATT_TRY(prepare(&plan, runtime, args));
+  *out = plan.workspace_bytes + (int64_t)sizeof plan;
+  return ATT_OK;
+}
+
+att_status att_sdpa_plan_create(att_sdpa_plan **out, att_runtime *runtime,
+                                const att_sdpa_args *args) {
+  if (!out || !runtime)
+    return att_fail(ATT_BAD_ARGUMENT, "att_sdpa_plan_create: out or runtime is NULL");
+  att_sdpa_plan plan;
+  ATT_TRY(prepare(&plan, runtime, args));
   void *memory, *workspace;
   ATT_TRY(att_alloc(&memory, runtime, 1, sizeof plan, "an attention plan"));
   att_status status =

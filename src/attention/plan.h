@@ -41,6 +41,9 @@ static inline att_path att_path_of(const att_problem *problem, const att_runtime
   return runtime->kernels->tiled ? ATT_PATH_TILES : ATT_PATH_ROWS;
 }
 
+/* Bytes that a plan for such calls holds, as att_sdpa_plan_create would make it. */
+att_status att_sdpa_plan_measure(int64_t *out, att_runtime *runtime, const att_sdpa_args *args);
+
 /* A worker's part of the workspace. */
 static inline void *att_plan_worker(const att_sdpa_plan *plan, int worker) {
   return plan->workspace + worker * plan->worker_bytes;

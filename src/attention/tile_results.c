@@ -29,18 +29,36 @@ static float *result_row(const att_tile_work *w, const att_view *view, int64_t h
   return row < 0 ? NULL : (float *)view->data + att_view_at(view, w->sequence.batch, h, row);
 }
 
-static void fill_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i, float x) {
+/* Adjacent zeros are what most of a row of weights is. */
+static void fill(float *to, int64_t stride, int64_t n, float x) {
+  if (stride == 1 && x == 0.0f && n > 0)
+    memset(to, 0, (size_t)n * sizeof *to);
+  else
+    for (int64_t j = 0; j < n; j++) to[j * stride] = x;
+}
+
+/* All of a row but the keys low … high-1. */
+static void fill_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i,
+                     int64_t low, int64_t high, float x) {
   float *to = result_row(w, view, h, i);
-  for (int64_t j = 0; to && j < view->shape[3]; j++) to[j * view->stride[3]] = x;
+  int64_t end = view->shape[3], begin = w->sequence.k_first + low,
+          after = w->sequence.k_first + high;
+  if (!to) return;
+  fill(to, view->stride[3], begin < end ? begin : end, x);
+  fill(to + after * view->stride[3], view->stride[3], end - after, x);
 }
 
 /* Numbers of keys first … end-1 to their columns, as far as the result has them. */
 static void put_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i,
                     int64_t first, int64_t end, const float *numbers) {
   float *to = result_row(w, view, h, i);
-  int64_t key = w->sequence.k_first + first;
-  for (int64_t j = 0; to && j < end - first && key + j < view->shape[3]; j++)
-    to[(key + j) * view->stride[3]] = numbers[j];
+  int64_t key = w->sequence.k_first + first, n = end - first, step = view->stride[3];
+  if (n > view->shape[3] - key) n = view->shape[3] - key;
+  if (!to || n <= 0) return;
+  if (step == 1)
+    memcpy(to + key, numbers, (size_t)n * sizeof *to);
+  else
+    for (int64_t j = 0; j < n; j++) to[(key + j) * step] = numbers[j];
 }
 
 /* The block's column sums, out of the result and back. */
@@ -149,15 +167,19 @@ static void result_chunk(att_tile_work *w) {
   }
 }
 
-/* What is left where no key is seen, of rows first … end-1 of each head. */
-static void begin_rows(att_tile_work *w, int64_t first, int64_t end) {
+/* What is left where no key is seen, of rows first … end-1 of each head. In a chunk that has
+ * begun the keys of a row that no rule leaves out are written later, all of them. */
+static void begin_rows(att_tile_work *w, int64_t first, int64_t end, bool begun) {
   const att_problem *p = w->problem;
   const att_sdpa_args *a = p->args;
   for (int64_t n = 0; n < p->group; n++) {
     int64_t h = w->kv_head * p->group + n;
     for (int64_t i = first; i < end; i++) {
-      fill_row(w, &a->weights, h, i, 0.0f);
-      if (wants_masked_scores(a)) fill_row(w, &a->scores, h, i, -INFINITY);
+      int64_t row = n * w->positions + i - first, low = 0, high = 0;
+      if (begun && !p->holes && w->lows[row] < w->highs[row])
+        low = w->lows[row], high = w->highs[row];
+      fill_row(w, &a->weights, h, i, low, high, 0.0f);
+      if (wants_masked_scores(a)) fill_row(w, &a->scores, h, i, low, high, -INFINITY);
       if (w->entropy) memset(w->entropy + (n * p->t + i) * ATT_LANES, 0, ATT_LANES * sizeof(float));
     }
   }
@@ -197,7 +219,7 @@ static void run_results(void *context, int64_t begin, int64_t end, int worker) {
     w.kv_head = pair % p->g;
     w.sequence = att_problem_sequence(p, w.b);
     clear_columns(&w);
-    begin_rows(&w, 0, w.sequence.t);
+    begin_rows(&w, 0, w.sequence.t, false);
     for (int64_t first = 0; first < w.sequence.n; first += p->span) {
       int64_t last = first + p->span < w.sequence.n ? first + p->span : w.sequence.n;
       bool loaded = false;
@@ -225,7 +247,7 @@ void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem) {
 static void run_strip(att_tile_work *w) {
   int64_t end = w->first_position + w->positions;
   att_tile_run_chunk(w);
-  begin_rows(w, w->first_position, end);
+  begin_rows(w, w->first_position, end, true);
   w->span_first = 0;
   w->span_end = w->sequence.n;
   result_chunk(w);
@@ -254,5 +276,5 @@ void att_tiles_run_with_results(const att_sdpa_plan *plan, const att_problem *pr
   int64_t positions = plan->tiling.chunk / problem->group, pairs = problem->b * problem->g;
   results_job job = {plan, problem, (problem->t + positions - 1) / positions};
   if (!problem->args->column_sums.data) pairs *= job.chunks;
-  att_parallel_for(plan->runtime, pairs, 1, run_strips, &job);
+  att_parallel_for(plan->runtime, pairs, att_tiles_grain(plan, problem, pairs), run_strips, &job);
 }

@@ -284,9 +284,7 @@ static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
   }
 }
 
-/* Short sequences go several at a time: a worker's memory is laid out for each
- * piece, which would take as long as the smallest of them. */
-static int64_t grain(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces) {
+int64_t att_tiles_grain(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces) {
   int64_t threads = att_runtime_threads(plan->runtime), one = plan->tiling.chunk * p->s;
   int64_t wanted = SMALL_PIECE / (one > 0 ? one : 1);
   int64_t most = threads > 1 ? pieces / (8 * threads) : pieces;
@@ -306,5 +304,5 @@ void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem) {
   int64_t positions = plan->tiling.chunk / problem->group;
   job.chunks = (problem->t + positions - 1) / positions;
   int64_t pieces = pairs * job.chunks;
-  att_parallel_for(plan->runtime, pieces, grain(plan, problem, pieces), run_chunks, &job);
+  att_parallel_for(plan->runtime, pieces, att_tiles_grain(plan, problem, pieces), run_chunks, &job);
 }

@@ -21,9 +21,11 @@ static att_status allocate(att_capture *capture) {
     if (kind == ATT_PAIR_COUNT) continue;
     att_pair_clear(t->store, t->floats, kind);
     att_pair_family family = att_pair_family_of(&t->place);
-    if (!capture->plans[family][kind])
-      ATT_TRY(att_pair_plan_create(&capture->plans[family][kind], capture->session, family, kind));
+    if (!capture->plans[family])
+      ATT_TRY(att_pair_plan_create(&capture->plans[family], capture->session, family));
   }
+  ATT_TRY(att_alloc((void **)&capture->lse, capture->runtime, capture->lse_floats, sizeof(float),
+                    "sums of a capture"));
   return att_alloc((void **)&capture->pass, capture->runtime, capture->pass_floats, sizeof(float),
                    "a pass of a capture");
 }
@@ -46,7 +48,8 @@ static att_status fill(att_capture *capture, const char *select,
   chosen.tensors = capture->tensors;
   ATT_TRY(att_capture_choose(&chosen, capture->session, select, options));
   capture->pass_floats = chosen.pass_floats;
-  capture->observer.bytes = (chosen.floats + chosen.pass_floats) * (int64_t)sizeof(float);
+  capture->lse_floats = chosen.lse_floats;
+  capture->observer.bytes = chosen.bytes;
   return allocate(capture);
 }
 
@@ -66,12 +69,12 @@ static att_status create(att_capture **out, att_session *session, const char *se
   capture->limit = options->max_positions ? options->max_positions : session->context;
   capture->text_limit = session->encoder.room;
   if (!session->cache && capture->text_limit > capture->limit) capture->text_limit = capture->limit;
-  capture->observer = (att_observer){.tap = att_capture_tap(capture),
-                                     .limit = capture->limit,
+  capture->observer = (att_observer){.limit = capture->limit,
                                      .text_limit = capture->text_limit,
                                      .moved = move,
                                      .closed = forget_session};
   att_status status = fill(capture, select, options);
+  capture->observer.tap = att_capture_tap(capture);
   if (status == ATT_OK) {
     att_session_attach(session, &capture->observer);
     *out = capture;
@@ -109,7 +112,7 @@ att_status att_capture_measure(int64_t *out, const att_session *session, const c
   att_capture_options_init(&all);
   att_chosen chosen = {0};
   ATT_TRY(att_capture_choose(&chosen, session, select, options ? options : &all));
-  *out = (chosen.floats + chosen.pass_floats) * (int64_t)sizeof(float);
+  *out = chosen.bytes;
   return ATT_OK;
 }
 
@@ -118,12 +121,12 @@ void att_capture_free(att_capture *capture) {
   att_runtime *runtime = capture->runtime;
   if (capture->session) att_session_detach(capture->session, &capture->observer);
   for (int family = 0; family < ATT_PAIR_FAMILIES; family++)
-    for (int kind = 0; kind < ATT_PAIR_COUNT; kind++)
-      att_sdpa_plan_free(capture->plans[family][kind]);
+    att_sdpa_plan_free(capture->plans[family]);
   for (int64_t i = 0; i < capture->n; i++)
     att_release(runtime, capture->tensors[i].store, capture->tensors[i].floats, sizeof(float));
   att_release(runtime, capture->tensors, capture->n, sizeof *capture->tensors);
   att_release(runtime, capture->pass, capture->pass_floats, sizeof(float));
+  att_release(runtime, capture->lse, capture->lse_floats, sizeof(float));
   att_release(runtime, capture, 1, sizeof *capture);
 }
 

@@ -32,15 +32,18 @@ struct att_capture {
   int64_t text, text_limit; /* the same of the encoder's text */
   int64_t n;
   att_captured *tensors; /* [n], in the order of att_site_each */
-  att_sdpa_plan *plans[ATT_PAIR_FAMILIES][ATT_PAIR_COUNT];
-  float *pass; /* pairs of one pass, where only parts of them are kept; its lse for sinks */
-  int64_t pass_floats;
+  att_sdpa_plan *plans[ATT_PAIR_FAMILIES];
+  float *pass; /* pairs of one pass, where only parts of them are kept */
+  float *lse;  /* of one pass [rows,H], for sinks */
+  int64_t pass_floats, lse_floats;
 };
 
 /* What a selection keeps, and the floats of it all. */
 typedef struct att_chosen {
-  int64_t n, floats, pass_floats;
-  att_captured *tensors; /* NULL: only count */
+  int64_t n, floats, pass_floats, lse_floats;
+  bool pairs[ATT_PAIR_FAMILIES]; /* some of this family */
+  int64_t bytes;                 /* of it all, with the plans that pairs take */
+  att_captured *tensors;         /* NULL: only count */
 } att_chosen;
 
 /* Fills out->tensors where that is not NULL, and counts. NOT_FOUND, BAD_ARGUMENT,
@@ -51,7 +54,7 @@ att_status att_capture_choose(att_chosen *out, const att_session *session, const
 /* The position that row 0 of a captured tensor, by its first name, is of. */
 int64_t att_capture_first(const att_capture *capture, const char *name);
 
-/* The tap that fills the stores; its payload is the capture. */
+/* The tap that fills the chosen stores; its payload is the capture. */
 att_tap att_capture_tap(att_capture *capture);
 
 #endif

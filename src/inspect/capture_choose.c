@@ -73,12 +73,17 @@ static void shape(choosing *c, att_captured *t) {
  * of a pass's lse. */
 static void count_pass(choosing *c, const att_captured *t) {
   bool sink = t->place.site == ATT_SITE_SINK;
-  if (!sink && (!t->parts || !t->columns)) return;
+  if (!sink && !t->columns) return;
   att_pair_family family = att_pair_family_of(&t->place);
   int64_t floats = att_pair_pass_rows(c->session, family);
   multiply(c, &floats, c->session->model->config.heads);
-  if (!sink) multiply(c, &floats, t->columns);
-  if (floats > c->out->pass_floats) c->out->pass_floats = floats;
+  if (sink) {
+    c->out->lse_floats = floats;
+    return;
+  }
+  c->out->pairs[family] = true;
+  multiply(c, &floats, t->columns);
+  if (t->parts && floats > c->out->pass_floats) c->out->pass_floats = floats;
 }
 
 static bool choose(const char *name, const att_site_place *place, void *context) {
@@ -112,6 +117,19 @@ static att_status check_options(const att_session *session, const att_capture_op
   return att_range_check(options->positions, "positions", INT64_MAX);
 }
 
+static att_status count_bytes(att_chosen *out, const att_session *session) {
+  int64_t floats;
+  bool fits = att_add_checked(&floats, out->floats, out->pass_floats) &&
+              att_add_checked(&floats, floats, out->lse_floats) &&
+              att_mul_checked(&out->bytes, floats, (int64_t)sizeof(float));
+  for (int family = 0; fits && family < ATT_PAIR_FAMILIES; family++) {
+    int64_t plan = 0;
+    if (out->pairs[family]) ATT_TRY(att_pair_plan_measure(&plan, session, family));
+    fits = att_add_checked(&out->bytes, out->bytes, plan);
+  }
+  return fits ? ATT_OK : att_fail(ATT_TOO_LARGE, "a capture of so many numbers overflows");
+}
+
 att_status att_capture_choose(att_chosen *out, const att_session *session, const char *select,
                               const att_capture_options *options) {
   const att_config *config = &session->model->config;
@@ -126,17 +144,16 @@ att_status att_capture_choose(att_chosen *out, const att_session *session, const
                 .text_limit = session->encoder.room,
                 .out = out};
   if (!session->cache && c.text_limit > limit) c.text_limit = limit;
-  out->n = out->floats = out->pass_floats = 0;
+  *out = (att_chosen){.tensors = out->tensors};
   att_site_each(config, choose, &c);
-  int64_t all, bytes;
-  if (c.overflow || !att_add_checked(&all, out->floats, out->pass_floats) ||
-      !att_mul_checked(&bytes, all, (int64_t)sizeof(float)))
+  if (c.overflow)
     return att_fail(ATT_TOO_LARGE, "a capture of %lld positions overflows", (long long)limit);
-  if (options->budget_bytes && bytes > options->budget_bytes)
+  ATT_TRY(count_bytes(out, session));
+  if (options->budget_bytes && out->bytes > options->budget_bytes)
     return att_fail(ATT_TOO_LARGE,
                     "capturing %lld tensors for %lld positions takes %lld bytes, over the %lld "
                     "allowed",
-                    (long long)out->n, (long long)limit, (long long)bytes,
+                    (long long)out->n, (long long)limit, (long long)out->bytes,
                     (long long)options->budget_bytes);
   if (!out->n)
     return att_fail(ATT_BAD_ARGUMENT, "%s names no site of layers %lld to %lld", select,

@@ -7,6 +7,7 @@
  * (capture_pairs.h), the logits of every row, and what each head adds to the stream. */
 #include <string.h>
 
+#include "attention/problem.h"
 #include "base/dtype.h"
 #include "inspect/capture.h"
 #include "kernels/kernels.h"
@@ -94,22 +95,17 @@ static void keep(void *payload, att_site site, int64_t layer, const att_view *va
 }
 
 /* The share of each row's softmax that is its head's sink's: exp(sink - lse). */
-static att_status keep_sinks(const att_capture *capture, int64_t layer, const att_sdpa_args *args) {
+static void keep_sinks(const att_capture *capture, int64_t layer, const att_sdpa_args *args) {
   att_captured *t = find_site(capture, ATT_SITE_SINK, layer);
-  if (!t) return ATT_OK;
-  int64_t heads = args->q.shape[1], rows = args->q.shape[2];
-  overlap o = overlap_of(capture, t, rows);
-  if (!o.count) return ATT_OK;
-  const float *sinks = args->sinks.data;
+  if (!t) return;
+  overlap o = overlap_of(capture, t, args->q.shape[2]);
+  const float *sinks = args->sinks.data, *sums = args->lse.data;
   const att_observer *editor = capture->session->observers;
-  float *all = capture->pass;
-  att_sdpa_args asking = *args;
-  asking.lse = att_view_transpose(att_view_of(all, ATT_F32, 3, (int64_t[]){1, rows, heads}), 1, 2);
-  ATT_TRY(att_sdpa(capture->session->plan, &asking));
   float *share = t->store + o.to * t->row;
   for (int64_t r = 0; r < o.count; r++)
     for (int64_t h = 0; h < t->heads; h++)
-      share[r * t->row + h] = sinks[t->head + h] - all[(o.from + r) * heads + t->head + h];
+      share[r * t->row + h] =
+          sinks[t->head + h] - sums[att_view_at(&args->lse, 0, t->head + h, o.from + r)];
   capture->runtime->kernels->map_exp(share, share, o.count * t->row);
   for (int64_t r = 0; editor->edited && r < o.count; r++)
     for (int64_t h = 0; h < t->heads; h++) {
@@ -118,7 +114,6 @@ static att_status keep_sinks(const att_capture *capture, int64_t layer, const at
           editor->edited(editor->tap.payload, &one, ATT_SITE_SINK, layer, t->head + h, o.from + r);
       if (edited) share[r * t->row + h] = *edited;
     }
-  return ATT_OK;
 }
 
 /* Rows that an edit changed take the place of attention's own. */
@@ -137,40 +132,109 @@ static void overlay(const att_capture *capture, const att_captured *t, overlap o
     }
 }
 
-/* All heads of a pass, then the part of them that is kept. */
-static att_status keep_part(const att_capture *capture, const att_captured *t, overlap o,
-                            att_pair_kind kind, att_sdpa_plan *plan, const att_sdpa_args *args) {
-  int64_t rows = args->q.shape[2], columns = t->columns;
-  att_pair_store pass = {capture->pass, rows, columns, 0, capture->length};
-  att_pair_clear(capture->pass, args->q.shape[1] * rows * columns, kind);
-  ATT_TRY(att_pair_fill(&pass, kind, plan, args));
-  for (int64_t h = 0; h < t->heads; h++)
-    memcpy(t->store + (h * t->rows + o.to) * columns,
-           capture->pass + ((t->head + h) * rows + o.from) * columns,
-           (size_t)(o.count * columns) * sizeof(float));
-  return ATT_OK;
+/* Pairs of the attention that runs, and how much of it a tensor keeps. */
+typedef struct running {
+  att_pair_family family;
+  int64_t layer, rows;
+} running;
+
+static bool concerns(const att_captured *t, const running *now) {
+  return t->place.layer == now->layer && att_pair_kind_of(t->place.site) != ATT_PAIR_COUNT &&
+         att_pair_family_of(&t->place) == now->family;
 }
 
-static att_status keep_pairs(void *payload, att_site pattern, int64_t layer,
-                             const att_sdpa_args *args) {
-  const att_capture *capture = payload;
-  att_site_place running = {pattern, capture->session->in_encoder, layer};
-  att_pair_family family = att_pair_family_of(&running);
-  ATT_TRY(keep_sinks(capture, layer, args));
+static running running_at(const att_capture *capture, att_site pattern, int64_t layer,
+                          const att_sdpa_args *args) {
+  att_site_place place = {pattern, capture->session->in_encoder, layer};
+  return (running){att_pair_family_of(&place), layer, args->q.shape[2]};
+}
+
+/* Where a tensor's pairs are made: all of a pass where they are kept, parts of them apart. */
+static att_pair_store place_of(const att_capture *capture, const att_captured *t, overlap o,
+                               int64_t rows) {
+  if (!t->parts) return (att_pair_store){t->store, t->rows, t->columns, o.to};
+  return (att_pair_store){capture->pass, rows, t->columns, 0};
+}
+
+/* The kept part of a pass's pairs [1,H,T,S], unless they were made in its place. */
+static void keep_part(const att_captured *t, overlap o, const att_view *pairs) {
+  for (int64_t h = 0; h < t->heads; h++)
+    for (int64_t r = 0; r < o.count; r++) {
+      float *to = t->store + (h * t->rows + o.to + r) * t->columns;
+      const float *from =
+          (const float *)pairs->data + att_view_at(pairs, 0, t->head + h, o.from + r);
+      if (to != from) memcpy(to, from, (size_t)pairs->shape[3] * sizeof *to);
+    }
+}
+
+/* Tensors whose pairs the call gave, or those that take calls of their own. */
+static att_status keep_pairs(const att_capture *capture, const running *now,
+                             const att_sdpa_args *args, bool given) {
   for (int64_t i = 0; i < capture->n; i++) {
     const att_captured *t = &capture->tensors[i];
+    if (!concerns(t, now)) continue;
+    overlap o = overlap_of(capture, t, now->rows);
     att_pair_kind kind = att_pair_kind_of(t->place.site);
-    if (t->place.layer != layer || kind == ATT_PAIR_COUNT) continue;
-    if (att_pair_family_of(&t->place) != family) continue;
-    overlap o = overlap_of(capture, t, args->q.shape[2]);
-    if (!o.count) continue;
-    att_sdpa_plan *plan = capture->plans[family][kind];
-    att_pair_store store = {t->store, t->rows, t->columns, o.to, capture->length};
-    ATT_TRY(t->parts ? keep_part(capture, t, o, kind, plan, args)
-                     : att_pair_fill(&store, kind, plan, args));
+    att_view pairs = att_pair_given(args, kind);
+    if (!o.count || given != (pairs.data != NULL)) continue;
+    if (!given) {
+      att_pair_store place = place_of(capture, t, o, now->rows);
+      ATT_TRY(att_pair_fill(&place, kind, capture->plans[now->family], args));
+      pairs = att_pair_view(&place, args);
+    }
+    keep_part(t, o, &pairs);
     overlay(capture, t, o);
   }
   return ATT_OK;
 }
 
-att_tap att_capture_tap(att_capture *capture) { return (att_tap){keep, keep_pairs, capture, NULL}; }
+/* Asks the call for what it makes anyway; what it does not is made before it, for each call
+ * writes the heads' output. The memory of a pass holds pairs of one kind. */
+static att_status ask(void *payload, att_site pattern, int64_t layer, att_sdpa_args *args,
+                      att_sdpa_plan **plan) {
+  const att_capture *capture = payload;
+  running now = running_at(capture, pattern, layer, args);
+  bool taken = false;
+  if (find_site(capture, ATT_SITE_SINK, layer) && !args->lse.data)
+    args->lse = att_view_transpose(
+        att_view_of(capture->lse, ATT_F32, 3, (int64_t[]){1, now.rows, args->q.shape[1]}), 1, 2);
+  for (int64_t i = 0; i < capture->n; i++) {
+    const att_captured *t = &capture->tensors[i];
+    if (!concerns(t, &now) || (t->parts && taken)) continue;
+    overlap o = overlap_of(capture, t, now.rows);
+    if (!o.count) continue;
+    att_pair_store place = place_of(capture, t, o, now.rows);
+    if (!att_pair_ask(args, att_pair_kind_of(t->place.site), att_pair_view(&place, args))) continue;
+    taken |= t->parts;
+    *plan = capture->plans[now.family];
+  }
+  return keep_pairs(capture, &now, args, false);
+}
+
+static att_status attended(void *payload, att_site pattern, int64_t layer,
+                           const att_sdpa_args *args) {
+  const att_capture *capture = payload;
+  running now = running_at(capture, pattern, layer, args);
+  keep_sinks(capture, layer, args);
+  return keep_pairs(capture, &now, args, true);
+}
+
+/* Those that are kept, and those that what is kept is made from. */
+static uint64_t sites_of(const att_capture *capture) {
+  uint64_t sites = 0;
+  for (int64_t i = 0; i < capture->n; i++) {
+    att_site site = capture->tensors[i].place.site;
+    if (site == ATT_SITE_RESULT) sites |= ATT_TAP_SITE(ATT_SITE_Z);
+    if (site == ATT_SITE_LOGITS) sites |= ATT_TAP_SITE(ATT_SITE_LN_FINAL);
+    sites |= ATT_TAP_SITE(site);
+  }
+  return sites;
+}
+
+att_tap att_capture_tap(att_capture *capture) {
+  return (att_tap){.sites = sites_of(capture),
+                   .value = keep,
+                   .ask = ask,
+                   .attended = attended,
+                   .payload = capture};
+}

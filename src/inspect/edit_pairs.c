@@ -21,15 +21,6 @@ static bool is_scores(att_site site) {
 
 /* ---- memory ---- */
 
-static att_status plan_for(att_edits *edits, att_pair_family family) {
-  static const att_pair_kind kinds[] = {ATT_PAIR_MASKED, ATT_PAIR_WEIGHTS};
-  for (int k = 0; k < 2; k++) {
-    att_sdpa_plan **plan = &edits->pairs.plans[family][kinds[k]];
-    if (!*plan) ATT_TRY(att_pair_plan_create(plan, edits->session, family, kinds[k]));
-  }
-  return ATT_OK;
-}
-
 att_status att_edit_pairs_create(att_edits *edits) {
   const att_session *session = edits->session;
   const att_config *config = &session->model->config;
@@ -40,7 +31,7 @@ att_status att_edit_pairs_create(att_edits *edits) {
   for (int64_t i = 0; i < edits->n; i++) {
     if (!att_edit_is_pairs(edits->items[i].place.site)) continue;
     att_pair_family family = att_pair_family_of(&edits->items[i].place);
-    ATT_TRY(plan_for(edits, family));
+    if (!p->plans[family]) ATT_TRY(att_pair_plan_create(&p->plans[family], session, family));
     int64_t rows = att_pair_pass_rows(session, family);
     if (rows > p->most_rows) p->most_rows = rows;
   }
@@ -68,8 +59,7 @@ att_status att_edit_pairs_create(att_edits *edits) {
 void att_edit_pairs_release(att_edits *edits) {
   att_edit_pairs *p = &edits->pairs;
   const att_runtime *runtime = edits->runtime;
-  for (int family = 0; family < ATT_PAIR_FAMILIES; family++)
-    for (int kind = 0; kind < ATT_PAIR_COUNT; kind++) att_sdpa_plan_free(p->plans[family][kind]);
+  for (int family = 0; family < ATT_PAIR_FAMILIES; family++) att_sdpa_plan_free(p->plans[family]);
   int64_t rows = p->heads * p->most_rows;
   att_release(runtime, p->scores, p->floats, sizeof(float));
   att_release(runtime, p->weights, p->floats, sizeof(float));
@@ -227,15 +217,11 @@ att_status att_edit_pairs_run(att_edits *edits, att_site pattern, int64_t layer,
   p->columns = att_pair_keys(args);
   p->pattern = pattern;
   p->layer = layer;
-  int64_t position = att_edit_position(edits), floats = p->heads * p->rows * p->columns;
-  att_pair_store scores = {p->scores, p->rows, p->columns, 0, position};
-  att_pair_store weights = {p->weights, p->rows, p->columns, 0, position};
-  att_pair_clear(p->scores, floats, ATT_PAIR_MASKED);
-  att_pair_clear(p->weights, floats, ATT_PAIR_WEIGHTS);
+  att_pair_store scores = {p->scores, p->rows, p->columns, 0};
+  att_pair_store weights = {p->weights, p->rows, p->columns, 0};
   memset(p->changed, 0, (size_t)(p->heads * p->rows) * sizeof *p->changed);
   for (int64_t i = 0; i < p->heads * p->rows; i++) p->shares[i] = -1;
-  ATT_TRY(att_pair_fill(&scores, ATT_PAIR_MASKED, p->plans[family][ATT_PAIR_MASKED], args));
-  ATT_TRY(att_pair_fill(&weights, ATT_PAIR_WEIGHTS, p->plans[family][ATT_PAIR_WEIGHTS], args));
+  ATT_TRY(att_pair_fill_both(&weights, &scores, p->plans[family], args));
   const float *sinks = args->sinks.data;
   ATT_TRY(edit_all(edits, family, layer, true, sinks));
   ATT_TRY(edit_all(edits, family, layer, false, sinks));

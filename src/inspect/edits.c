@@ -304,12 +304,13 @@ att_status att_edits_create(att_edits **out, att_session *session, const att_edi
   ATT_TRY(att_alloc((void **)&edits, session->runtime, 1, sizeof *edits, "edits"));
   edits->runtime = session->runtime;
   edits->session = session;
-  edits->observer = (att_observer){.tap = {see, see_attention, edits, NULL},
-                                   .limit = INT64_MAX,
-                                   .text_limit = INT64_MAX,
-                                   .moved = move,
-                                   .closed = forget_session,
-                                   .edited = att_edit_pairs_row};
+  edits->observer = (att_observer){
+      .tap = {.sites = ATT_TAP_ALL, .value = see, .attention = see_attention, .payload = edits},
+      .limit = INT64_MAX,
+      .text_limit = INT64_MAX,
+      .moved = move,
+      .closed = forget_session,
+      .edited = att_edit_pairs_row};
   att_status status = fill(edits, list, n);
   if (status == ATT_OK) status = forget_past(edits);
   if (status == ATT_OK) {

@@ -29,7 +29,7 @@ typedef struct att_edit_pairs {
   att_site pattern; /* whose they are */
   int64_t layer;
   bool live;
-  att_sdpa_plan *plans[ATT_PAIR_FAMILIES][ATT_PAIR_COUNT];
+  att_sdpa_plan *plans[ATT_PAIR_FAMILIES];
 } att_edit_pairs;
 
 struct att_edits {

@@ -34,8 +34,8 @@ att_status att_cross_attention_forward(const att_cross_attention *cross,
   att_tap_heads(pass->tap, ATT_SITE_CROSS_Q, pass->layer, pass->q, rows, h, d);
   att_sdpa_args args;
   att_cross_attention_args(&args, cross, pass);
-  ATT_TRY(att_tap_attention(pass->tap, ATT_SITE_CROSS_PATTERN, pass->layer, &args));
-  ATT_TRY(att_sdpa(pass->memory->plan, &args));
+  ATT_TRY(
+      att_tap_attend(pass->tap, ATT_SITE_CROSS_PATTERN, pass->layer, &args, pass->memory->plan));
   att_tap_heads(pass->tap, ATT_SITE_CROSS_Z, pass->layer, pass->z, rows, h, d);
   att_linear_forward(pass->runtime, &cross->o, pass->z, rows, y);
   att_tap_rows(pass->tap, ATT_SITE_CROSS_OUT, pass->layer, y, rows, cross->o.weight.n);

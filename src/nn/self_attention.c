@@ -91,8 +91,7 @@ static att_status attend(const att_self_attention *layer, const att_attention_pa
   turn(layer, pass);
   if (pass->cache) ATT_TRY(keep(layer, pass));
   att_self_attention_args(&args, layer, pass);
-  ATT_TRY(att_tap_attention(pass->tap, ATT_SITE_PATTERN, pass->layer, &args));
-  return att_sdpa(pass->plan, &args);
+  return att_tap_attend(pass->tap, ATT_SITE_PATTERN, pass->layer, &args, pass->plan);
 }
 
 static att_status attend_parts(const att_self_attention *layer, const att_attention_pass *pass) {

@@ -228,7 +228,7 @@ att_status att_gradients_create(att_gradients **out, att_learner *learner, const
   att_gradients *g;
   ATT_TRY(att_alloc((void **)&g, learner->runtime, 1, sizeof *g, "gradients"));
   g->learner = learner;
-  g->tap = (att_tap){.value = keep, .attention = keep_pairs, .payload = g};
+  g->tap = (att_tap){.sites = ATT_TAP_ALL, .value = keep, .attention = keep_pairs, .payload = g};
   att_status status = fill(g, select, budget_bytes);
   if (status != ATT_OK) {
     att_gradients_free(g);

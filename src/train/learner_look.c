@@ -33,17 +33,11 @@ static void show(void *payload, att_site site, int64_t layer, const att_view *va
   learner->see(name, value, learner->see_payload);
 }
 
-static att_status pass_by(void *payload, att_site pattern, int64_t layer,
-                          const att_sdpa_args *args) {
-  (void)payload, (void)pattern, (void)layer, (void)args;
-  return ATT_OK;
-}
-
 void att_learner_observe(att_learner *learner, att_gradient_fn *see, void *payload) {
   if (!learner) return;
   att_learner_detach(learner, &learner->tap);
   learner->see = see;
   learner->see_payload = payload;
-  learner->tap = (att_tap){.value = show, .attention = pass_by, .payload = learner};
+  learner->tap = (att_tap){.sites = ATT_TAP_ALL, .value = show, .payload = learner};
   if (see) att_learner_attach(learner, &learner->tap);
 }
