@@ -265,7 +265,7 @@ static int open_probe(int32_t *ids, const cli *c, int n) {
   if (what.tokenizer && att_encode(&what.encoding, what.tokenizer, "", 0, NULL) == ATT_OK)
     for (; begin < what.encoding->n && begin < PROBE_MOST; begin++)
       ids[begin] = what.encoding->ids[begin];
-  watch_tokens(ids + begin, probe, att_model_describe(what.model)->vocab, c->seed);
+  watch_tokens(ids + begin, probe, att_model_describe(what.model)->vocab, what.tokenizer, c->seed);
   what.ids = ids;
   what.n = begin + 2 * probe;
   return CLI_OK;

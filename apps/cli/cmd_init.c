@@ -30,6 +30,8 @@ static const option options[] = {
     {"untied", 0, OPTION_FLAG, &what.untied, NULL, 0, 0, "an output matrix of its own"},
     {"qkv-bias", 0, OPTION_FLAG, &what.qkv_bias, NULL, 0, 0,
      "of attention: biases of queries, keys and values"},
+    {"learned-positions", 0, OPTION_FLAG, &what.learned_positions, NULL, 0, 0,
+     "of attention: a vector for each position in place of a rotation"},
     {"rope-theta", 0, OPTION_REAL, &what.rope_theta, "BASE", 1, 1e9,
      "base of the rotation of llama and attention; default 10000"},
     {"deviation", 0, OPTION_REAL, &what.deviation, "D", 1e-9, 10,

@@ -20,7 +20,8 @@
 static text_list changes;
 static bool watching;
 static const char *picture;
-static int64_t program_bytes; /* that the program holds before the run */
+static att_tokenizer *tokenizer; /* the run's, for its probes */
+static int64_t program_bytes;    /* that the program holds before the run */
 
 static const option options[] = {
     {"set", 's', OPTION_TEXTS, &changes, "KEY=VALUE", 0, 0,
@@ -207,9 +208,10 @@ static int take_step(const cli *c, att_training *training, att_training_report *
   const att_training_info *info = att_training_describe(training);
   const att_model *model = att_learner_model(att_training_learner(training));
   show_progress(c, info, r, h, limit);
-  int code = r->saved ? heads_log_add(c, info->output, r->step, r->validation, model) : CLI_OK;
+  int code =
+      r->saved ? heads_log_add(c, info->output, r->step, r->validation, model, tokenizer) : CLI_OK;
   if (code != CLI_OK || !watching || isnan(r->validation)) return code;
-  if (watch_again(heads, model, c->seed) != ATT_OK) return cli_fail_status(c);
+  if (watch_again(heads, model, tokenizer, c->seed) != ATT_OK) return cli_fail_status(c);
   if (!c->quiet) watch_print(stderr, &c->term, heads);
   return CLI_OK;
 }
@@ -232,7 +234,14 @@ static int note_start(const cli *c, att_training *training, const history *h) {
   const bool known = h->nv > 0 && (int64_t)h->vx[h->nv - 1] == info->resumed_at;
   return heads_log_add(c, info->output, info->resumed_at,
                        known ? h->validation[h->nv - 1] : (double)NAN,
-                       att_learner_model(att_training_learner(training)));
+                       att_learner_model(att_training_learner(training)), tokenizer);
+}
+
+static int open_tokenizer(const cli *c, att_runtime *runtime, const att_training_info *info) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/tokenizer.json", info->output);
+  const att_status status = att_tokenizer_open(&tokenizer, runtime, path, info->vocab);
+  return status == ATT_OK ? CLI_OK : cli_fail_status(c);
 }
 
 static int run_steps(const cli *c, att_training *training, double limit) {
@@ -281,7 +290,9 @@ static int run(const cli *c, int n, char **operands) {
     status = att_training_open(&training, runtime, operands[0], changes.texts, changes.n);
   }
   if (status == ATT_OK) {
-    code = run_steps(c, training, limit);
+    code = open_tokenizer(c, runtime, att_training_describe(training));
+    if (code == CLI_OK) code = run_steps(c, training, limit);
+    att_tokenizer_free(tokenizer);
     att_training_free(training);
   } else {
     code = status == ATT_BAD_ARGUMENT ? cli_usage(c, "%s", att_message()) : cli_fail_status(c);

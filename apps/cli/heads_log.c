@@ -45,14 +45,15 @@ int heads_log_shorten(const cli *c, const char *folder, int64_t step) {
 }
 
 int heads_log_add(const cli *c, const char *folder, int64_t step, double validation,
-                  const att_model *model) {
+                  const att_model *model, const att_tokenizer *tokenizer) {
   const att_model_info *info = att_model_describe(model);
   if (info->context < 2) return CLI_OK; /* nothing can be there twice */
   double most,
       *scores = memory_get((size_t)(info->layers * info->heads) * WATCH_SCORES, sizeof(double));
   char path[PATH];
   path_of(path, folder, "");
-  int code = watch_heads(scores, &most, model, c->seed) == ATT_OK ? CLI_OK : cli_fail_status(c);
+  int code =
+      watch_heads(scores, &most, model, tokenizer, c->seed) == ATT_OK ? CLI_OK : cli_fail_status(c);
   FILE *out = code == CLI_OK ? fopen(path, "a") : NULL;
   if (out) {
     json j = json_begin(out);

@@ -9,8 +9,9 @@
  * again. */
 int heads_log_shorten(const cli *c, const char *folder, int64_t step);
 
-/* Adds the model's scores (watch.h) and its validation loss, which may be NaN. */
+/* Adds the model's scores (watch.h) and its validation loss, which may be NaN. The tokenizer
+ * is the run's own. */
 int heads_log_add(const cli *c, const char *folder, int64_t step, double validation,
-                  const att_model *model);
+                  const att_model *model, const att_tokenizer *tokenizer);
 
 #endif

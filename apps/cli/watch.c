@@ -51,21 +51,31 @@ static bool is_in(const int32_t *ids, int64_t n, int32_t id) {
   return false;
 }
 
-void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, uint64_t seed) {
+void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, const att_tokenizer *tokenizer,
+                  uint64_t seed) {
   uint64_t state = seed * 2862933555777941757u + 3037000493u;
+  int64_t special = 0; /* ids that no text has */
+  for (int32_t id = 0; tokenizer && id < att_tokenizer_size(tokenizer); id++)
+    special += att_tokenizer_is_special(tokenizer, id);
+  const int64_t usable = vocab - special;
   for (int64_t i = 0; i < period; i++) {
-    do {
+    bool again = true;
+    while (again) {
       state = state * 6364136223846793005u + 1442695040888963407u;
-      ids[i] = ids[i + period] = (int32_t)((state >> 33) % (uint64_t)vocab);
-    } while (i < vocab && is_in(ids, i, ids[i]));
+      const int32_t id = (int32_t)((state >> 33) % (uint64_t)vocab);
+      ids[i] = ids[i + period] = id;
+      again = (i < usable && is_in(ids, i, id)) ||
+              (usable > 0 && tokenizer && att_tokenizer_is_special(tokenizer, id));
+    }
   }
 }
 
-att_status watch_heads(double *scores, double *most, const att_model *model, uint64_t seed) {
+att_status watch_heads(double *scores, double *most, const att_model *model,
+                       const att_tokenizer *tokenizer, uint64_t seed) {
   const att_model_info *info = att_model_describe(model);
   int64_t period = info->context / 2 < PERIOD_MOST ? info->context / 2 : PERIOD_MOST;
   int32_t ids[2 * PERIOD_MOST];
-  watch_tokens(ids, period, info->vocab, seed);
+  watch_tokens(ids, period, info->vocab, tokenizer, seed);
   att_session *session = NULL;
   att_capture *capture = NULL;
   att_session_options options;
@@ -84,7 +94,8 @@ att_status watch_heads(double *scores, double *most, const att_model *model, uin
 
 /* ---- how they form ---- */
 
-att_status watch_again(watch *w, const att_model *model, uint64_t seed) {
+att_status watch_again(watch *w, const att_model *model, const att_tokenizer *tokenizer,
+                       uint64_t seed) {
   const att_model_info *info = att_model_describe(model);
   size_t n = (size_t)(info->layers * info->heads) * WATCH_SCORES;
   w->layers = info->layers, w->heads = info->heads;
@@ -93,7 +104,7 @@ att_status watch_again(watch *w, const att_model *model, uint64_t seed) {
     memmove(w->scores, w->scores + 1, --w->n * sizeof *w->scores);
   }
   w->scores[w->n] = memory_get(n, sizeof **w->scores);
-  return watch_heads(w->scores[w->n++], &w->most, model, seed);
+  return watch_heads(w->scores[w->n++], &w->most, model, tokenizer, seed);
 }
 
 void watch_free(watch *w) {

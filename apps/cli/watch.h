@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "attend/model.h"
+#include "attend/tokenizer.h"
 #include "json_out.h"
 #include "term.h"
 
@@ -17,7 +18,8 @@ extern const char *const watch_names[WATCH_SCORES];
  * ("previous"); on what followed this token the first time ("induction"); on its
  * first occurrence ("duplicate"); on the very first ("first"); mean entropy in
  * nats ("entropy"). *most is the entropy of equal weights at the last position. */
-att_status watch_heads(double *scores, double *most, const att_model *model, uint64_t seed);
+att_status watch_heads(double *scores, double *most, const att_model *model,
+                       const att_tokenizer *tokenizer, uint64_t seed);
 
 /* "heads": an object for each, in an open object. */
 void watch_json(json *j, const double *scores, int64_t layers, int64_t heads);
@@ -30,14 +32,17 @@ typedef struct watch {
   double most; /* entropy */
 } watch;
 
-att_status watch_again(watch *w, const att_model *model, uint64_t seed);
+att_status watch_again(watch *w, const att_model *model, const att_tokenizer *tokenizer,
+                       uint64_t seed);
 void watch_free(watch *w);
 
 /* A row for each head: every score, and blocks for how it came to be. */
 void watch_print(FILE *out, const term *t, const watch *w);
 
 /* ids [2 period]: random tokens that are there twice; different ones as long as there are
- * such, since of a token that is in a period twice no head can know which time is meant. */
-void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, uint64_t seed);
+ * such, since of a token that is in a period twice no head can know which time is meant;
+ * and none that is special to the tokenizer (NULL: not known), which no text has. */
+void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, const att_tokenizer *tokenizer,
+                  uint64_t seed);
 
 #endif

@@ -53,6 +53,7 @@ typedef struct att_init_options {
   int64_t layers, width, heads, kv_heads, ffn_width, vocab, context;
   bool untied;                /* the output matrix is not the embedding */
   bool qkv_bias;              /* of attention, which has none of its own; gpt2 always has */
+  bool learned_positions;     /* of attention, in place of a rotation; gpt2 always has them */
   double rope_theta;          /* base of the rotation; 0: 10000. Of llama and attention */
   double deviation;           /* of matrices and tables; 0: 0.02 */
   const char *dtype;          /* NULL: f32 */

@@ -90,7 +90,7 @@ static void fill_config(att_config *c, const att_init_options *o, new_kind kind)
   c->tied_output = !o->untied;
   c->norm_eps = (double)1e-5f;
   c->norm = llama ? ATT_NORM_RMS : ATT_NORM_LAYER;
-  c->position = llama ? ATT_POSITION_ROPE : ATT_POSITION_LEARNED;
+  c->position = llama && !o->learned_positions ? ATT_POSITION_ROPE : ATT_POSITION_LEARNED;
   c->rope.pairs = c->head_dim / 2;
   c->rope.theta = o->rope_theta > 0 ? o->rope_theta : USUAL_THETA;
   c->ffn = !fed ? ATT_FFN_NONE : llama ? ATT_FFN_GATED : ATT_FFN_PLAIN;
@@ -145,6 +145,8 @@ att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, cons
     return att_fail(ATT_BAD_ARGUMENT, "family attention has no feed-forward network, so no width");
   if (kind == LLAMA && options->qkv_bias)
     return att_fail(ATT_BAD_ARGUMENT, "family llama has no biases of queries, keys and values");
+  if (kind == LLAMA && options->learned_positions)
+    return att_fail(ATT_BAD_ARGUMENT, "family llama has no learned positions");
   fill_config(&checkpoint.config, options, kind);
   ATT_TRY(check(&checkpoint.config, kind != GPT2));
   random_weights *file;

@@ -64,6 +64,7 @@ static att_status create_learner(att_training *t, bool measuring) {
   model.context = s->length;
   model.untied = s->untied;
   model.qkv_bias = s->qkv_bias;
+  model.learned_positions = s->learned_positions;
   model.rope_theta = s->rope_theta;
   model.deviation = s->deviation;
   model.seed = (uint64_t)s->seed;
