@@ -73,7 +73,8 @@ const command cmd_init = {
     .operands = "FAMILY",
     .least = 1,
     .most = 1,
-    .about = "Writes a new model of the FAMILY gpt2, llama or attention (llama without its "
+    .about = "Writes a new model of the FAMILY gpt2, llama, qwen2 (llama with biases of "
+             "queries, keys and values) or attention (llama without its "
              "feed-forward network; a directory only) with random weights, ready to be trained: "
              "normal with deviation 0.02, norms 1, biases 0. The same --seed gives the same "
              "weights. TARGET must not be there yet, but for a directory that is empty or, with "

@@ -49,14 +49,15 @@ ATT_API att_status att_convert(att_runtime *runtime, const char *source, const c
  * multiple of 32), context 256, vocab 257 or that of the tokenizer. */
 typedef struct att_init_options {
   size_t struct_size; /* set by att_init_options_init */
-  const char *family; /* "gpt2", "llama", or "attention": llama without a feed-forward network */
+  const char *family; /* "gpt2", "llama", "qwen2": llama with qkv_bias, "attention": llama
+                         without a feed-forward network */
   int64_t layers, width, heads, kv_heads, ffn_width, vocab, context;
-  bool untied;                /* the output matrix is not the embedding */
-  bool qkv_bias;              /* of attention, which has none of its own; gpt2 always has */
-  bool learned_positions;     /* of attention, in place of a rotation; gpt2 always has them */
-  double rope_theta;          /* base of the rotation; 0: 10000. Of llama and attention */
-  double deviation;           /* of matrices and tables; 0: 0.02 */
-  const char *dtype;          /* NULL: f32 */
+  bool untied;            /* the output matrix is not the embedding */
+  bool qkv_bias;          /* of attention, which has none of its own; gpt2 and qwen2 always have */
+  bool learned_positions; /* of attention, in place of a rotation; gpt2 always has them */
+  double rope_theta;      /* base of the rotation; 0: 10000. Not of gpt2 */
+  double deviation;       /* of matrices and tables; 0: 0.02 */
+  const char *dtype;      /* NULL: f32 */
   const char *tokenizer_path; /* NULL: the 256 bytes and <|endoftext|> if the
                                  vocabulary has room for them, else none */
   uint64_t seed;

@@ -71,9 +71,9 @@ static void close_weights(att_checkpoint *checkpoint) {
 static int64_t either(int64_t given, int64_t usual) { return given ? given : usual; }
 
 /* Families that a new model can be of, and what files call them. */
-typedef enum new_kind { GPT2, LLAMA, ATTENTION, KINDS } new_kind;
-static const char *const names[KINDS] = {"gpt2", "llama", "attention"};
-static const char *const families[KINDS] = {"gpt2", "llama", "attend"};
+typedef enum new_kind { GPT2, LLAMA, QWEN2, ATTENTION, KINDS } new_kind;
+static const char *const names[KINDS] = {"gpt2", "llama", "qwen2", "attention"};
+static const char *const families[KINDS] = {"gpt2", "llama", "qwen2", "attend"};
 
 static void fill_config(att_config *c, const att_init_options *o, new_kind kind) {
   bool llama = kind != GPT2, fed = kind != ATTENTION; /* attention: Llama without its ffn */
@@ -96,7 +96,7 @@ static void fill_config(att_config *c, const att_init_options *o, new_kind kind)
   c->ffn = !fed ? ATT_FFN_NONE : llama ? ATT_FFN_GATED : ATT_FFN_PLAIN;
   c->activation = llama ? ATT_SILU : ATT_GELU_TANH;
   c->out_bias = c->ffn_bias = !llama;
-  c->qkv_bias = kind == GPT2 || o->qkv_bias;
+  c->qkv_bias = kind == GPT2 || kind == QWEN2 || o->qkv_bias;
 }
 
 static att_status check_options(const att_init_options *o) {
@@ -132,8 +132,8 @@ att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, cons
   new_kind kind = GPT2;
   while (kind < KINDS && strcmp(family, names[kind]) != 0) kind++;
   if (kind == KINDS)
-    return att_fail(ATT_UNSUPPORTED, "family \"%s\"; new models are of gpt2, llama or attention",
-                    family);
+    return att_fail(ATT_UNSUPPORTED,
+                    "family \"%s\"; new models are of gpt2, llama, qwen2 or attention", family);
   att_checkpoint checkpoint = {.format = "random",
                                .family = families[kind],
                                .path = name,
@@ -144,9 +144,10 @@ att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, cons
   if (kind == ATTENTION && options->ffn_width)
     return att_fail(ATT_BAD_ARGUMENT, "family attention has no feed-forward network, so no width");
   if (kind == LLAMA && options->qkv_bias)
-    return att_fail(ATT_BAD_ARGUMENT, "family llama has no biases of queries, keys and values");
-  if (kind == LLAMA && options->learned_positions)
-    return att_fail(ATT_BAD_ARGUMENT, "family llama has no learned positions");
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "family llama has no biases of queries, keys and values; qwen2 has");
+  if ((kind == LLAMA || kind == QWEN2) && options->learned_positions)
+    return att_fail(ATT_BAD_ARGUMENT, "family %s has no learned positions", family);
   fill_config(&checkpoint.config, options, kind);
   ATT_TRY(check(&checkpoint.config, kind != GPT2));
   random_weights *file;

@@ -123,9 +123,9 @@ static void the_seed_of_dropout_does_nothing(void **state) {
  * from the session's logits by the same kernel. */
 static void the_forward_is_another_than_inference(void **state) {
   (void)state;
-  static const char *const families[] = {"gpt2", "llama"};
+  static const char *const families[] = {"gpt2", "llama", "qwen2"};
   att_runtime *runtime = test_runtime_of(NULL, 2, NULL);
-  for (int f = 0; f < 2; f++) {
+  for (int f = 0; f < 3; f++) {
     att_learn_options options = usual();
     options.slices = 1;
     att_learner *learner = test_learner_of(runtime, families[f], VOCAB, &options);
@@ -180,11 +180,11 @@ static void one_batch_cannot_be_learned_by_heart(void **state) {
   att_runtime *runtime = test_runtime_of(NULL, 2, NULL);
   att_learn_options options = usual();
   options.decay = 0;
-  static const char *const families[] = {"gpt2", "llama"};
+  static const char *const families[] = {"gpt2", "llama", "qwen2"};
   int32_t told[BATCH * LENGTH]; /* first tokens differ, so every target can be known */
   for (int i = 0; i < BATCH * LENGTH; i++) told[i] = i % LENGTH ? tokens[i] : i / LENGTH;
   att_batch own = {told, targets, NULL};
-  for (int f = 0; f < 2; f++) {
+  for (int f = 0; f < 3; f++) {
     att_learner *learner = test_learner_of(runtime, families[f], VOCAB, &options);
     att_step_result result = {.loss = 9};
     for (int i = 0; i < 400 && result.loss >= 0.01; i++)
