@@ -8,4 +8,7 @@
  * of a column where the terminal has them. NaN prints nothing. */
 void bar_put(const term *t, double fraction, int width);
 
+/* The columns that such a bar takes. */
+int bar_columns(double fraction, int width);
+
 #endif

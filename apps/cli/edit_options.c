@@ -59,8 +59,7 @@ static bool has_value(att_edit_op op) {
   return op == ATT_EDIT_SET || op == ATT_EDIT_SCALE || op == ATT_EDIT_ADD || op == ATT_EDIT_DELTA;
 }
 
-/* What att_edits_read reads as these edits, whatever they were read from; to be freed. */
-static char *spell(const att_edit *list, int64_t n) {
+char *edit_spell(const att_edit *list, int64_t n) {
   char *text = NULL;
   size_t bytes;
   FILE *out = open_memstream(&text, &bytes);
@@ -94,7 +93,7 @@ int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *
   }
   if (code == CLI_OK && att_edits_create(&set->edits, session, list, n) != ATT_OK)
     code = cli_fail_status(c);
-  set->words = spell(list, n);
+  set->words = edit_spell(list, n);
   set->source_path = o->source;
   free(list);
   return code;

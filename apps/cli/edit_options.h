@@ -51,6 +51,9 @@ int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *
                 const edit_options *o);
 void edit_detach(edit_set *set);
 
+/* What att_edits_read reads as these edits; to be freed. */
+char *edit_spell(const att_edit *list, int64_t n);
+
 /* "edits" and "edit_source" in an open object, if there are any. */
 void edit_json(json *j, const edit_set *set);
 

@@ -55,8 +55,7 @@ static rgb from_oklab(oklab c) {
                (uint8_t)channel_of(-0.0041960863 * l - 0.7034186147 * m + 1.7076147010 * s)};
 }
 
-/* 0 … 1, or -1 … 1 for signed numbers. */
-static double level_of(const heat *h, float x) {
+double heat_level(const heat *h, float x) {
   double level = h->limit > 0 ? fabs((double)x) / h->limit : 0;
   if (level > 1) level = 1;
   if (h->curve == HEAT_SQRT) level = sqrt(level);
@@ -68,7 +67,7 @@ rgb heat_color(const heat *h, float x) {
   const rgb *scale = ends[h->term->light];
   if (isnan(x)) return (rgb){0xFF, 0x00, 0xFF};
   if (x == -INFINITY) return scale[0];
-  double level = level_of(h, x), part = fabs(level);
+  double level = heat_level(h, x), part = fabs(level);
   const oklab from = to_oklab(scale[0]);
   const oklab to = to_oklab(!h->is_signed ? scale[1] : level < 0 ? scale[2] : scale[3]);
   return from_oklab((oklab){from.l + part * (to.l - from.l), from.a + part * (to.a - from.a),
@@ -82,7 +81,7 @@ bool heat_has_halves(const heat *h) { return h->term->depth >= COLOR_256 && h->t
 static void cell_in_characters(const heat *h, float x, int width) {
   static const char *const shades[] = {" ", "░", "▒", "▓", "█"};
   static const char ramp[] = " .:-=+*#%@", negative[] = " ,;~ozwmMW";
-  double level = level_of(h, x), part = fabs(level);
+  double level = heat_level(h, x), part = fabs(level);
   if (h->term->depth == COLOR_NONE || !h->term->utf8) {
     char c = (level < 0 ? negative : ramp)[(int)(part * 9 + 0.5)];
     if (isnan(x)) c = 'X';

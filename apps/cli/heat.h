@@ -22,6 +22,9 @@ typedef struct heat {
 /* The smallest number that the logarithmic curve tells from 0, of the limit. */
 #define HEAT_FLOOR 1e-4
 
+/* How far along the scale a number is: 0 … 1, or -1 … 1 for signed numbers. */
+double heat_level(const heat *h, float x);
+
 /* The colour of a number in 24 bits; of a hidden one the background's. */
 rgb heat_color(const heat *h, float x);
 

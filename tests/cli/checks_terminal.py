@@ -1,5 +1,9 @@
 """Checks of what a terminal shows: widths, colours, questions; see checks.py."""
+import fcntl
 import os
+import signal
+import struct
+import termios
 import time
 import unicodedata
 
@@ -102,4 +106,85 @@ def check_colours_on_terminal(program):
         text, _ = on_terminal(program, ["explain"], 80, env)
         if "\x1b" in text:
             return f"escapes with {env}"
+    return None
+
+
+SCREEN_BACK = "\x1b[?25h\x1b[?1049l"
+CLEARED = "\x1b[H\x1b[J"
+STEP = ["step", "-m", MODEL, "--", "Once upon a time"]
+
+
+def read_until(terminal, text):
+    """What a terminal shows until that text is there; all there is if it never comes."""
+    shown, end = "", time.monotonic() + 20
+    while text not in shown and time.monotonic() < end:
+        try:
+            shown += os.read(terminal, 65536).decode(errors="replace")
+        except OSError:
+            break
+    return shown
+
+
+def check_step_gives_the_terminal_back(program):
+    """step: q, Ctrl-C, signals and a crash give the terminal its mode and screen back"""
+    ends = [(b"q", 0), (b"\x1b", 0), (b"\x03", 130 << 8), (signal.SIGTERM, signal.SIGTERM),
+            (signal.SIGHUP, signal.SIGHUP), (signal.SIGSEGV, signal.SIGSEGV)]
+    for end, wanted in ends:
+        child, terminal = start_on_terminal(program, STEP, 80)
+        usual = termios.tcgetattr(terminal)[3]
+        read_until(terminal, "? help")
+        raw = termios.tcgetattr(terminal)[3]
+        if isinstance(end, bytes):
+            os.write(terminal, end)
+        else:
+            os.kill(child, end)
+        shown = read_until(terminal, SCREEN_BACK)
+        _, status = os.waitpid(child, 0)
+        try:
+            after = termios.tcgetattr(terminal)[3]
+        except termios.error:  # the last process that had it is gone
+            after = usual
+        os.close(terminal)
+        if status & ~0x80 != wanted:  # 0x80: a core was written
+            return f"{end}: status {status}, not {wanted}"
+        if raw == usual or after != usual or SCREEN_BACK not in shown:
+            return f"{end}: the terminal is not as it was: {shown[-80:]!r}"
+    return None
+
+
+def check_step_walks(program):
+    """step: keys and arrows move, heads go and come back, a resized screen is redrawn"""
+    steps = [(b"", "layer 0/4"), (b"\x1b[Bj", "layer 2/4"), (b"]]", "head 2/7"),
+             (b"\x1b[D", "\u25b83"), (b"x", "1 edit: zero blocks.2.attn.hook_z head=2"),
+             (b"e", "2 edits"), (b"u", "the last edit is undone"),
+             (b"r", "no edits: the same bits as at the start"), (b"s", "scale sqrt"),
+             (b"?", "h l  left right"), (b"?", "scale sqrt"), ((16, 50), "hl jk")]
+    child, terminal = start_on_terminal(program, STEP, 80)
+    problem, shown = None, ""
+    for step, text in steps:
+        if isinstance(step, bytes):
+            os.write(terminal, step)
+        else:
+            fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", *step, 0, 0))
+        shown = read_until(terminal, text)
+        if text not in shown:
+            problem = problem or f"{step}: no {text!r} in {shown!r}"
+    os.write(terminal, b"q")
+    read_until(terminal, SCREEN_BACK)
+    os.waitpid(child, 0)
+    os.close(terminal)
+    page = shown.split(CLEARED)[-1]
+    if page.count("\n") > 16:
+        problem = problem or f"{page.count(chr(10))} lines on 16"
+    return problem or bad_line(page, 50)
+
+
+def check_step_prints_safely(program):
+    """step: hostile prompts keep to the width, with and without colours and UTF-8"""
+    for number, prompt in enumerate(HOSTILE):
+        columns, env = (40, 80, 200)[number % 3], LOOKS[number % len(LOOKS)]
+        text, code = on_terminal(program, ["step", "-m", MODEL, "--keys", "jxs", "--", prompt],
+                                 columns, env)
+        if code or bad_line(text, columns):
+            return f"{prompt!r} {columns} {env}: exit {code}, {bad_line(text, columns)}"
     return None
