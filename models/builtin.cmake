@@ -9,6 +9,20 @@ endfunction()
 
 att_builtin_model(hand hand/config.json hand/words.txt hand/model.safetensors)
 
+# induction as it was at each checkpoint of its training, induction@0 …, and at the end.
+set(shared induction/checkpoints/config.json induction/checkpoints/tokenizer.json)
+file(GLOB steps RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS
+     ${CMAKE_CURRENT_LIST_DIR}/induction/checkpoints/step-*.safetensors)
+list(SORT steps COMPARE NATURAL)
+foreach(path IN LISTS steps)
+  string(REGEX REPLACE ".*step-([0-9]+).safetensors" "\\1" step ${path})
+  att_builtin_model(induction@${step} ${shared} ${path})
+endforeach()
+if(steps)
+  list(GET steps -1 path)
+  att_builtin_model(induction ${shared} ${path})
+endif()
+
 set(ATT_BUILTIN_SOURCES ${CMAKE_BINARY_DIR}/generated/builtin_data.c)
 set(att_builtin_inputs ${CMAKE_CURRENT_LIST_DIR}/embed.cmake)
 foreach(row IN LISTS ATT_BUILTIN_MODELS)

@@ -11,8 +11,6 @@
 #include "curve.h"
 #include "memory.h"
 
-enum { PERIOD_MOST = 32 };
-
 const char *const watch_names[WATCH_SCORES] = {"previous", "induction", "duplicate", "first",
                                                "entropy"};
 
@@ -51,30 +49,46 @@ static bool is_in(const int32_t *ids, int64_t n, int32_t id) {
   return false;
 }
 
+/* Whether a token has a letter or digit, or anything beyond ASCII. Without a tokenizer
+ * none is known to lack them. */
+static bool is_wordlike(const att_tokenizer *tokenizer, int32_t id) {
+  const char *bytes;
+  size_t n;
+  if (!tokenizer || id >= att_tokenizer_size(tokenizer)) return true;
+  if (att_tokenizer_is_special(tokenizer, id)) return false;
+  if (att_tokenizer_bytes(&bytes, &n, tokenizer, id) != ATT_OK) return false;
+  for (size_t i = 0; i < n; i++) {
+    const unsigned char c = (unsigned char)bytes[i];
+    if ((c | 32) >= 'a' && (c | 32) <= 'z') return true;
+    if ((c >= '0' && c <= '9') || c >= 0x80) return true;
+  }
+  return false;
+}
+
 void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, const att_tokenizer *tokenizer,
                   uint64_t seed) {
   uint64_t state = seed * 2862933555777941757u + 3037000493u;
-  int64_t special = 0; /* ids that no text has */
-  for (int32_t id = 0; tokenizer && id < att_tokenizer_size(tokenizer); id++)
-    special += att_tokenizer_is_special(tokenizer, id);
-  const int64_t usable = vocab - special;
+  int64_t usable = 0;
+  for (int32_t id = 0; id < vocab; id++) usable += is_wordlike(tokenizer, id);
   for (int64_t i = 0; i < period; i++) {
-    bool again = true;
-    while (again) {
+    int32_t id;
+    do {
       state = state * 6364136223846793005u + 1442695040888963407u;
-      const int32_t id = (int32_t)((state >> 33) % (uint64_t)vocab);
-      ids[i] = ids[i + period] = id;
-      again = (i < usable && is_in(ids, i, id)) ||
-              (usable > 0 && tokenizer && att_tokenizer_is_special(tokenizer, id));
-    }
+      id = (int32_t)((state >> 33) % (uint64_t)vocab);
+    } while ((usable > 0 && !is_wordlike(tokenizer, id)) || (i < usable && is_in(ids, i, id)));
+    ids[i] = ids[i + period] = id;
   }
+}
+
+int64_t watch_period(const att_model_info *info) {
+  return info->context / 2 < WATCH_PERIOD ? info->context / 2 : WATCH_PERIOD;
 }
 
 att_status watch_heads(double *scores, double *most, const att_model *model,
                        const att_tokenizer *tokenizer, uint64_t seed) {
   const att_model_info *info = att_model_describe(model);
-  int64_t period = info->context / 2 < PERIOD_MOST ? info->context / 2 : PERIOD_MOST;
-  int32_t ids[2 * PERIOD_MOST];
+  int64_t period = watch_period(info);
+  int32_t ids[2 * WATCH_PERIOD];
   watch_tokens(ids, period, info->vocab, tokenizer, seed);
   att_session *session = NULL;
   att_capture *capture = NULL;

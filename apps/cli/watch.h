@@ -11,8 +11,11 @@
 #include "json_out.h"
 #include "term.h"
 
-enum { WATCH_SCORES = 5, WATCH_KEPT = 6 };
+enum { WATCH_SCORES = 5, WATCH_KEPT = 6, WATCH_PERIOD = 32 };
 extern const char *const watch_names[WATCH_SCORES];
+
+/* How many tokens are there twice: WATCH_PERIOD, or as many as the model can read. */
+int64_t watch_period(const att_model_info *info);
 
 /* scores [layers, heads, WATCH_SCORES]: mean weight on the token before
  * ("previous"); on what followed this token the first time ("induction"); on its
@@ -41,7 +44,8 @@ void watch_print(FILE *out, const term *t, const watch *w);
 
 /* ids [2 period]: random tokens that are there twice; different ones as long as there are
  * such, since of a token that is in a period twice no head can know which time is meant;
- * and none that is special to the tokenizer (NULL: not known), which no text has. */
+ * and with a letter or digit in them, since blanks, ends of lines and special tokens make
+ * a model think of other things. `tokenizer` may be NULL: any tokens. */
 void watch_tokens(int32_t *ids, int64_t period, int64_t vocab, const att_tokenizer *tokenizer,
                   uint64_t seed);
 

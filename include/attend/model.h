@@ -41,6 +41,9 @@ ATT_API att_status att_model_open(att_model **out, att_runtime *runtime, const c
 /* Opens a model that is compiled in, by name; NULL is the default one.
  * NOT_FOUND lists the names. */
 ATT_API att_status att_model_open_builtin(att_model **out, att_runtime *runtime, const char *name);
+/* The name of built-in model `index`, 0 … ; NULL past the last one. "induction@80" is
+ * the model induction as it was after 80 steps of its training. */
+ATT_API const char *att_model_builtin_name(int64_t index);
 ATT_API void att_model_close(att_model *model);
 
 /* How a model reads. */

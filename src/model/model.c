@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/float_mode.h"
+#include "model/builtin.h"
 
 void att_open_options_init(att_open_options *options) {
   if (options) *options = (att_open_options){.struct_size = sizeof *options};
@@ -130,6 +131,10 @@ att_status att_model_open_builtin(att_model **out, att_runtime *runtime, const c
   att_open_options all;
   att_open_options_init(&all);
   return open_any(out, runtime, NULL, name, &all);
+}
+
+const char *att_model_builtin_name(int64_t index) {
+  return index >= 0 && index < att_builtin_count ? att_builtin_models[index].name : NULL;
 }
 
 void att_model_close(att_model *model) {

@@ -269,6 +269,22 @@ static void a_name_is_not_opened_or_hides_a_folder_of_that_name(void **state) {
   rmdir(folder);
 }
 
+static void a_name_is_left_out_of_the_list(void **state) {
+  hand *h = *state;
+  const char *name;
+  int64_t n = 0;
+  for (; (name = att_model_builtin_name(n)); n++) {
+    att_model *model;
+    assert_ok(att_model_open_builtin(&model, h->runtime, name));
+    assert_string_equal(att_model_describe(model)->name, name);
+    att_model_close(model);
+  }
+  assert_int_equal(n, att_builtin_count);
+  assert_string_equal(att_model_builtin_name(0), "hand");
+  assert_null(att_model_builtin_name(-1));
+  assert_null(att_model_builtin_name(INT64_MAX));
+}
+
 static void a_gguf_in_the_program_is_not_the_one_on_the_disk(void **state) {
   hand *h = *state;
   static const char path[] = ATT_SHARED_DIR "/golden_models/stories260k/gguf/stories260K.F32.gguf";
@@ -312,6 +328,7 @@ int main(void) {
       cmocka_unit_test(it_is_described_wrongly),
       cmocka_unit_test(an_unknown_name_is_not_answered_with_the_known_ones),
       cmocka_unit_test(a_name_is_not_opened_or_hides_a_folder_of_that_name),
+      cmocka_unit_test(a_name_is_left_out_of_the_list),
       cmocka_unit_test(a_gguf_in_the_program_is_not_the_one_on_the_disk),
   };
   return cmocka_run_group_tests(tests, hand_set_up, hand_tear_down);
