@@ -1,5 +1,6 @@
 /* cmd_look.c — attend look: attention as a picture in the terminal. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "attend/status.h"
 #include "json_out.h"
@@ -10,7 +11,8 @@ static subject what;
 static reading_options way;
 static const char *output;
 static int64_t zoom; /* 0: not given */
-static look_options choices = {.layer = -1, .head = -1, .top = 2, .stage = STAGE_WEIGHTS};
+static look_options choices = {
+    .layer = -1, .head = -1, .top = 2, .stage = STAGE_WEIGHTS, .residual = 0.5};
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
@@ -20,6 +22,12 @@ static const option options[] = {
      "this head only, large; of the last layer unless -L says another"},
     {"stage", 0, OPTION_CHOICE, &choices.stage, "raw|scaled|mask|weights", 0, 0,
      "q · k; times the scale; with what is hidden; after softmax. Default weights"},
+    {"rollout", 0, OPTION_CHOICE, &choices.rollout, "none|mean|max|min", 0, 0,
+     "all layers multiplied into one map, the heads of a layer as their mean, largest or least"},
+    {"residual", 0, OPTION_REAL, &choices.residual, "R", 0, 1,
+     "of the rollout: what share of a layer passes attention by. Default 0.5"},
+    {"discard", 0, OPTION_REAL, &choices.discard, "R", 0, 0.999999,
+     "of the rollout: this share of a layer's weights, the smallest, counts as 0. Default 0"},
     {"first", 0, OPTION_CHOICE, &choices.first, "scale|hide|show", 0, 0,
      "the first token's column takes most of the weight in many heads: scale: it does not count "
      "for the colours; hide: it is not drawn; show: as any other. Default scale"},
@@ -35,7 +43,21 @@ static const option options[] = {
     {"zoom", 0, OPTION_INT, &zoom, "N", 1, 4, "of a .png: 1 to 4 times as large"},
     {0}};
 
+static int check_rollout(const look *l, const cli *c) {
+  if (!l->options.rollout)
+    return option_given(&choices.residual) || option_given(&choices.discard)
+               ? cli_usage(c, "--residual and --discard are for --rollout")
+               : CLI_OK;
+  if (l->options.layer >= 0 || l->options.head >= 0 || l->options.stage != STAGE_WEIGHTS)
+    return cli_usage(c, "--rollout is of the weights of all layers and heads");
+  if (l->read.across)
+    return cli_usage(c, "--rollout multiplies layers of one text: --stack encoder or decoder");
+  return CLI_OK;
+}
+
 static int check(look *l, const cli *c) {
+  int code = check_rollout(l, c);
+  if (code != CLI_OK) return code;
   const att_model_info *info = att_model_describe(what.model);
   l->layers = l->read.layers;
   l->heads = info->heads;
@@ -46,12 +68,13 @@ static int check(look *l, const cli *c) {
     return cli_usage(c, "-H %lld: the heads are 0 to %lld", (long long)l->options.head,
                      (long long)l->heads - 1);
   if (l->options.head >= 0 && l->options.layer < 0) l->options.layer = l->layers - 1;
+  if (l->options.rollout) l->layers = l->heads = 1;
   if (output) {
-    int code = look_check_export(c, l, output, zoom);
+    code = look_check_export(c, l, output, zoom);
     if (code != CLI_OK) return code;
   }
   if (zoom && !output) return cli_usage(c, "--zoom is for -o FILE.png");
-  if (l->options.digits > 0 && l->options.head < 0)
+  if (l->options.digits > 0 && l->options.head < 0 && !l->options.rollout)
     return cli_usage(c, "--digits is for one head: give -H");
   return CLI_OK;
 }
@@ -67,10 +90,20 @@ static int evaluate(look *l, const cli *c) {
 static void json_head(json *j, const look *l, int64_t layer, int64_t head) {
   const look_map m = look_map_of(l, layer, head);
   json_open(j, NULL, '{');
-  json_int(j, "layer", layer);
-  json_int(j, "head", head);
+  if (!l->rolled) json_int(j, "layer", layer);
+  if (!l->rolled) json_int(j, "head", head);
   if (l->options.stage == STAGE_WEIGHTS) json_float(j, "first_mass", m.first_mass);
   json_view(j, "values", m.values);
+  json_close(j);
+}
+
+static void json_rollout(json *j, const look *l) {
+  static const char *const heads[] = {"mean", "max", "min"};
+  json_open(j, "rollout", '{');
+  json_string(j, "heads", heads[l->options.rollout - 1]);
+  json_double(j, "residual", l->options.residual);
+  json_double(j, "discard", l->options.discard);
+  json_int(j, "layers", l->read.layers);
   json_close(j);
 }
 
@@ -83,6 +116,7 @@ static void print_json(const look *l) {
   json_ints(&j, "query_tokens", l->read.query_ids, l->read.n_queries);
   json_ints(&j, "key_tokens", l->read.key_ids, l->read.n_keys);
   json_string(&j, "stage", stages[l->options.stage]);
+  if (l->rolled) json_rollout(&j, l);
   json_open(&j, "heads", '[');
   for (int64_t layer = first; layer < end; layer++)
     for (int64_t head = 0; head < l->heads; head++)
@@ -98,15 +132,18 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK) code = reading_choose(&l.read, c, &what, &way);
   if (code == CLI_OK) code = check(&l, c);
   if (code == CLI_OK) code = evaluate(&l, c);
+  if (code == CLI_OK && l.options.rollout && look_roll(&l) != ATT_OK) code = cli_fail_status(c);
   if (code == CLI_OK && output) code = look_export(c, &l, output, zoom);
   if (code == CLI_OK && (!output || c->json)) {
     if (c->json)
       print_json(&l);
-    else if (l.options.head >= 0)
+    else if (l.options.head >= 0 || l.rolled)
       look_head_text(c, &l, l.options.layer, l.options.head);
     else
       look_grid_text(c, &l);
   }
+  free(l.rolled);
+  free(l.rolled_scores);
   reading_close(&l.read);
   subject_close(&what);
   return code;
@@ -122,7 +159,8 @@ const command cmd_look = {
              "--stack says whose; across, queries are the answer's tokens and keys the "
              "prompt's.\n\n"
              "Half blocks with 24-bit or 256 colours, shades with 16, characters without colour; "
-             "never wider than the terminal. --json prints all numbers.",
+             "never wider than the terminal. --json prints all numbers. --rollout: "
+             "docs/math/patterns.md.",
     .options = options,
     .run = run,
 };

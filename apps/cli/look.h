@@ -13,6 +13,8 @@ typedef struct look_options {
   int64_t layer, head; /* -1: all */
   int64_t top, digits; /* strongest keys beside a row; decimals in cells, or 0 */
   int stage, first, limit, curve;
+  int rollout; /* 0: none, else att_rollout_heads + 1 */
+  double residual, discard;
 } look_options;
 
 /* A run with its maps. */
@@ -21,6 +23,8 @@ typedef struct look {
   look_options options;
   reading read;
   int64_t layers, heads;
+  float *rolled; /* [T,T]: all layers as one map, or NULL; its hidden keys: */
+  float *rolled_scores;
 } look;
 
 /* A T × S map of one head, with what its picture needs. */
@@ -43,6 +47,13 @@ float look_bin(const look_map *m, int64_t row, int64_t column, int64_t rows, int
 
 /* The colour scale of a map. */
 heat look_heat(const look *l, const term *t, const look_map *m);
+
+/* "layer 3, head 1: weights", "rollout of 4 layers, mean of heads, residual 0.5". */
+enum { LOOK_NAME = 120 };
+void look_name(char out[LOOK_NAME], const look *l, int64_t layer, int64_t head);
+
+/* Makes the map of the rollout, which is all there is to see then. */
+att_status look_roll(look *l);
 
 void look_head_text(const cli *c, const look *l, int64_t layer, int64_t head);
 void look_grid_text(const cli *c, const look *l);

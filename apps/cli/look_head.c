@@ -162,10 +162,9 @@ static void print_keys(const look *l, const term *t) {
 
 static void print_head_line(const look *l, const term *t, const look_map *m, int64_t layer,
                             int64_t head) {
-  static const char *const stages[] = {"raw scores q · k", "scores, scaled",
-                                       "scores, scaled and masked", "weights"};
-  text_say(t, INK_STRONG, 0, "layer %lld, head %lld: %s; rows are queries%s, columns keys%s",
-           (long long)layer, (long long)head, stages[l->options.stage], term_mark(t, INK_Q),
+  char name[LOOK_NAME];
+  look_name(name, l, layer, head);
+  text_say(t, INK_STRONG, 0, "%s; rows are queries%s, columns keys%s", name, term_mark(t, INK_Q),
            term_mark(t, INK_K));
   if (m->rows < 2 || l->options.stage != STAGE_WEIGHTS) return;
   static const char *const handling[] = {"left out of the scale", "hidden", "as any other"};

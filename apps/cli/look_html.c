@@ -77,7 +77,9 @@ static void put_data(FILE *out, const look *l) {
   json_string(&j, "model", att_model_describe(l->what->model)->name);
   json_string(&j, "class", att_runtime_class(l->what->runtime));
   edit_json(&j, &l->read.edited);
-  json_string(&j, "stage", stages[l->options.stage]);
+  char name[LOOK_NAME];
+  look_name(name, l, 0, 0);
+  json_string(&j, "stage", l->rolled ? name : stages[l->options.stage]);
   json_bool(&j, "across", l->read.across);
   json_ints(&j, "query_ids", l->read.query_ids, l->read.n_queries);
   json_ints(&j, "key_ids", l->read.key_ids, l->read.n_keys);

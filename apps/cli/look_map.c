@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "attend/pattern.h"
 #include "engine.h"
 #include "look.h"
 #include "memory.h"
@@ -48,6 +49,11 @@ look_map look_map_of(const look *l, int64_t layer, int64_t head) {
   look_map m = {.rows = l->read.n_queries, .n = l->read.n_keys};
   m.values = site_of(l, layer, head, (look_stage)l->options.stage);
   m.scores = site_of(l, layer, head, STAGE_MASK);
+  if (l->rolled) {
+    const int64_t square[2] = {m.rows, m.n};
+    m.values = att_view_of(l->rolled, ATT_F32, 2, square);
+    m.scores = att_view_of(l->rolled_scores, ATT_F32, 2, square);
+  }
   if (!m.values.data || !m.scores.data) return m;
   bool weights = l->options.stage == STAGE_WEIGHTS;
   bool drawn = l->options.first != FIRST_HIDE || m.n == 1;
@@ -60,6 +66,40 @@ look_map look_map_of(const look *l, int64_t layer, int64_t head) {
     }
   if (weights) m.first_mass = first_mass(l, &m);
   return m;
+}
+
+void look_name(char out[LOOK_NAME], const look *l, int64_t layer, int64_t head) {
+  static const char *const stages[] = {"raw scores q · k", "scores, scaled",
+                                       "scores, scaled and masked", "weights"};
+  static const char *const joined[] = {"mean", "largest", "least"};
+  const look_options *o = &l->options;
+  if (!l->rolled)
+    snprintf(out, LOOK_NAME, "layer %lld, head %lld: %s", (long long)layer, (long long)head,
+             stages[o->stage]);
+  else
+    snprintf(out, LOOK_NAME, "rollout of %lld layers, %s of heads, residual %g, discard %g",
+             (long long)l->read.layers, joined[o->rollout - 1], o->residual, o->discard);
+}
+
+att_status look_roll(look *l) {
+  const int64_t n = l->read.n_queries;
+  att_rollout_options how;
+  att_rollout_options_init(&how);
+  how.heads = (att_rollout_heads)(l->options.rollout - 1);
+  how.residual = l->options.residual;
+  how.discard = l->options.discard;
+  att_view *patterns = memory_get((size_t)l->read.layers, sizeof *patterns);
+  for (int64_t i = 0; i < l->read.layers; i++)
+    patterns[i] = reading_site(&l->read, i, "attn.hook_pattern");
+  l->rolled = memory_get((size_t)(n * n), sizeof *l->rolled);
+  l->rolled_scores = memory_get((size_t)(n * n), sizeof *l->rolled_scores);
+  for (int64_t c = 0; l->read.causal && c < n * n; c++)
+    if (c % n > c / n) l->rolled_scores[c] = -INFINITY;
+  const att_status status = att_rollout(att_view_of(l->rolled, ATT_F32, 2, (int64_t[]){n, n}),
+                                        l->what->runtime, patterns, l->read.layers, &how);
+  free(patterns);
+  l->layers = l->heads = 1;
+  return status;
 }
 
 float look_bin(const look_map *m, int64_t row, int64_t column, int64_t rows, int64_t columns) {

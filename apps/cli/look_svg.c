@@ -180,9 +180,10 @@ void look_write_svg(FILE *out, const look *l, const term *t) {
   const char *model = att_model_describe(l->what->model)->name;
   char title[256];
   bool one = k.layer_end - k.layer == 1 && k.head_end - k.head == 1;
+  char name[LOOK_NAME];
+  look_name(name, l, k.layer, k.head);
   if (one)
-    snprintf(title, sizeof title, "%.120s, layer %" PRId64 ", head %" PRId64 ": %s", model, k.layer,
-             k.head, stages[l->options.stage]);
+    snprintf(title, sizeof title, "%.120s, %s", model, name);
   else
     snprintf(title, sizeof title, "%.120s: %s of all heads", model, stages[l->options.stage]);
   if (one)

@@ -62,14 +62,25 @@ typedef enum att_rollout_heads {
   ATT_ROLLOUT_MIN
 } att_rollout_heads;
 
+typedef struct att_rollout_options {
+  size_t struct_size;      /* set by att_rollout_options_init */
+  att_rollout_heads heads; /* default mean */
+  double residual;         /* share of the identity, in [0,1], default 0.5 */
+  double discard;          /* in [0,1), default 0: of a layer's n numbers over 0 those smaller
+                              than the floor(discard n)-th in ascending order become 0 */
+} att_rollout_options;
+
+ATT_API void att_rollout_options_init(att_rollout_options *options);
+
 /* out [T,T] f32 = R of the last layer, where
- *   M_l = heads of layer l as one,  A_l = rows of (1 - residual) M_l + residual I, each
- *   scaled to sum 1,  R_0 = A_0,  R_l = A_l R_(l-1).
- * patterns[l] is [H,T,T] f32; residual in [0,1] (usually 0.5). It says nothing of values
+ *   M_l = heads of layer l as one, its smallest weights discarded,
+ *   A_l = rows of (1 - residual) M_l + residual I, each scaled to sum 1,
+ *   R_0 = A_0,  R_l = A_l R_(l-1).
+ * patterns[l] is [H,T,T] f32; `options` NULL: defaults. It says nothing of values
  * and feed-forward parts, and drifts to position 0 in causal models.
  * BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE, OUT_OF_MEMORY. Cost L·(H·T² + T³). */
 ATT_API att_status att_rollout(att_view out, att_runtime *runtime, const att_view *patterns,
-                               int64_t layers, att_rollout_heads heads, double residual);
+                               int64_t layers, const att_rollout_options *options);
 
 #ifdef __cplusplus
 }

@@ -202,6 +202,39 @@ def check_patch_is_a_run_with_an_edit(program):
     return None
 
 
+def rolled(layers, join, residual, discard):
+    """Rollout of weights [L][H][T][T], as docs/math/patterns.md has it."""
+    last = None
+    for heads in layers:
+        n = len(heads[0])
+        m = [[join([h[i][j] for h in heads]) for j in range(n)] for i in range(n)]
+        live = sorted(x for row in m for x in row if x > 0)
+        least = live[int(discard * len(live))]
+        m = [[(1 - residual) * (x if x >= least else 0) + residual * (i == j)
+              for j, x in enumerate(row)] for i, row in enumerate(m)]
+        m = [[x / sum(row) for x in row] for row in m]
+        last = m if last is None else [[sum(row[k] * last[k][j] for k in range(n))
+                                        for j in range(n)] for row in m]
+    return last
+
+
+def check_rollout_is_the_product_of_traces(program):
+    """look --rollout multiplies the weights that trace prints (published model)"""
+    prompt = ["-m", MODEL, "Lily was a girl. Lily was"]
+    traced = read_json(program, "trace", "--quiet", "-s", "*.hook_pattern", *prompt)["tensors"]
+    layers = [tensor["values"] for tensor in traced]
+    ways = {"mean": lambda x: sum(x) / len(x), "max": max, "min": min}
+    for name, join in ways.items():
+        for residual, discard in ((0.5, 0), (0.2, 0.6)):
+            said = read_json(program, "look", "--rollout", name, "--residual", str(residual),
+                             "--discard", str(discard), *prompt)
+            wanted = rolled(layers, join, residual, discard)
+            problem = far(said["heads"][0]["values"], wanted, 1e-6)
+            if problem or said["rollout"]["heads"] != name:
+                return f"{name} {residual} {discard}: {problem}"
+    return None
+
+
 def numbers_of_svg(path):
     """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
     titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]

@@ -115,23 +115,54 @@ static void test_rollout_multiplies_layers(void **state) {
   for (int l = 0; l < 2; l++)
     layers[l] = att_view_of((void *)(uintptr_t)p[l], ATT_F32, 3, (int64_t[]){2, 3, 3});
   att_view result = att_view_of(out, ATT_F32, 2, (int64_t[]){3, 3});
+  att_rollout_options how;
+  att_rollout_options_init(&how);
+  assert_ok(att_rollout(result, &runtime, layers, 2, NULL));
+  for (int i = 0; i < 9; i++) assert_true(fabs((double)out[i] - want[0][i]) < 1e-7);
   for (int heads = 0; heads < 3; heads++) {
-    assert_ok(att_rollout(result, &runtime, layers, 2, (att_rollout_heads)heads, 0.5));
+    how.heads = (att_rollout_heads)heads;
+    assert_ok(att_rollout(result, &runtime, layers, 2, &how));
     for (int i = 0; i < 9; i++) assert_true(fabs((double)out[i] - want[heads][i]) < 1e-7);
   }
-  assert_ok(att_rollout(result, &runtime, layers, 1, ATT_ROLLOUT_MEAN, 1));
+  how.heads = ATT_ROLLOUT_MEAN, how.residual = 1;
+  assert_ok(att_rollout(result, &runtime, layers, 1, &how));
   for (int i = 0; i < 9; i++) assert_true(out[i] == (i % 4 == 0));
-  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, 3, 0.5));
-  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, 0, 1.5));
-  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 0, 0, 0.5));
-  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, NULL, layers, 2, 0, 0.5));
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 0, &how));
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, NULL, layers, 2, &how));
+  how.residual = 1.5;
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, &how));
+  att_rollout_options_init(&how);
+  how.discard = 1;
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, &how));
+  how.discard = 0, how.heads = (att_rollout_heads)3;
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, &how));
+  att_rollout_options_init(&how);
   float *data = layers[1].data;
   layers[1].data = NULL;
-  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, 0, 0.5));
+  assert_status(ATT_BAD_ARGUMENT, att_rollout(result, &runtime, layers, 2, &how));
   assert_message_has("pattern");
   layers[1].data = data;
   layers[1] = att_view_select(layers[1], 0, 0);
-  assert_status(ATT_BAD_SHAPE, att_rollout(result, &runtime, layers, 2, 0, 0.5));
+  assert_status(ATT_BAD_SHAPE, att_rollout(result, &runtime, layers, 2, &how));
+  assert_no_leak(&memory);
+}
+
+/* One head; of its 6 numbers over 0 (.1 .2 .25 .5 .75 1) the two smallest go: rows 1 and 2
+ * become (0, .75) and (.5, .25), then half an identity and sums of 1. */
+static void test_discarded_weights_are_the_smallest_of_all(void **state) {
+  (void)state;
+  static const float p[9] = {1, 0, 0, .2f, .75f, 0, .5f, .1f, .25f};
+  static const double want[9] = {1, 0, 0, 0, 1, 0, 2.0 / 7, 0, 5.0 / 7};
+  static test_memory memory;
+  att_runtime runtime = test_runtime(&memory);
+  const att_view layer = att_view_of((void *)(uintptr_t)p, ATT_F32, 3, (int64_t[]){1, 3, 3});
+  float out[9];
+  att_rollout_options how;
+  att_rollout_options_init(&how);
+  how.discard = 0.4; /* of six: two */
+  assert_ok(
+      att_rollout(att_view_of(out, ATT_F32, 2, (int64_t[]){3, 3}), &runtime, &layer, 1, &how));
+  for (int i = 0; i < 9; i++) assert_true(fabs((double)out[i] - want[i]) < 1e-7);
   assert_no_leak(&memory);
 }
 
@@ -167,6 +198,7 @@ int main(void) {
       cmocka_unit_test(test_measuring_twice_is_measuring_once),
       cmocka_unit_test(test_the_probe_finds_a_perfect_induction_head),
       cmocka_unit_test(test_rollout_multiplies_layers),
+      cmocka_unit_test(test_discarded_weights_are_the_smallest_of_all),
       cmocka_unit_test(test_bad_calls_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
