@@ -1,4 +1,4 @@
-/* attend/archive.h — named tensors in a file: safetensors and npy.
+/* attend/archive.h — named tensors in a file: safetensors, npy and npz.
  *
  * Reading maps the file; views point into the map and are read-only. An open
  * archive is immutable and may be shared by threads. Writing
@@ -24,8 +24,13 @@ typedef struct att_archive att_archive;
  *                 the index's folder, a missing tensor, one in two shards: CORRUPT
  *   .npy          one tensor, named "array"; big-endian numbers, Python objects
  *                 and structures are UNSUPPORTED
- * Tensors that an older writer left unaligned are copied to memory; all others
- * stay in the map. NOT_FOUND, IO, CORRUPT, UNSUPPORTED, TOO_LARGE, OUT_OF_MEMORY. */
+ *   .npz          members NAME.npy of a zip, stored or deflated, as tensors NAME; every
+ *                 check sum is checked. A member of a type that .npy refuses is
+ *                 UNSUPPORTED at att_archive_get, one that is no .npy is left out;
+ *                 encrypted ones are UNSUPPORTED
+ * Tensors that an older writer, or a zip, left unaligned are copied to memory, deflated
+ * ones unpacked there; all others stay in the map. NOT_FOUND, IO, CORRUPT, UNSUPPORTED, TOO_LARGE,
+ * OUT_OF_MEMORY. */
 ATT_API att_status att_archive_open(att_archive **out, att_runtime *runtime, const char *path);
 
 /* The same from memory, which is borrowed until att_archive_close. `name`

@@ -1,7 +1,7 @@
 /* Named tensors in a file, whatever the format.
  *
- * The content tells the format: npy begins with its magic, an index of shards
- * is JSON, everything else must be safetensors. Programs keep views into the
+ * The content tells the format: npy and zip begin with their magic, an index of
+ * shards is JSON, everything else must be safetensors. Programs keep views into the
  * map, so nothing is read before it is used. The exception is a tensor at an
  * address that its elements may not have (files whose header was not padded):
  * it is copied once, here, because reading it in place is undefined in C. */
@@ -44,6 +44,7 @@ void att_archive_close(att_archive *archive) {
     att_release(runtime, archive->entries[i].copy, archive->entries[i].bytes, 1);
   att_release(runtime, archive->by_name, archive->n_entries, sizeof *archive->by_name);
   att_release(runtime, archive->entries, archive->n_entries, sizeof *archive->entries);
+  att_release(runtime, archive->names, archive->names_bytes, 1);
   att_json_free(archive->header);
   att_file_unmap(&archive->file);
   att_release(runtime, archive->name, (int64_t)strlen(archive->name) + 1, 1);
@@ -87,7 +88,7 @@ static att_status copy_misaligned(att_archive *archive) {
     entry->view.data = memcpy(entry->copy, entry->view.data, (size_t)entry->bytes);
     copied += entry->bytes;
   }
-  if (copied > 0)
+  if (copied > 0 && !archive->names) /* in a zip nothing is ever aligned */
     att_log(archive->runtime, ATT_LOG_WARNING,
             "%s: %lld bytes of tensors were not aligned and had to be copied", archive->name,
             (long long)copied);
@@ -111,6 +112,10 @@ static att_status read_content(att_archive *archive, bool is_shard) {
   if (file->bytes >= 6 && memcmp(file->data, "\x93NUMPY", 6) == 0) {
     if (is_shard) return att_fail(ATT_CORRUPT, "%s: an npy file as a shard", archive->name);
     ATT_TRY(att_npy_read(archive));
+  } else if (file->bytes >= 4 &&
+             (memcmp(file->data, "PK\3\4", 4) == 0 || memcmp(file->data, "PK\5\6", 4) == 0)) {
+    if (is_shard) return att_fail(ATT_CORRUPT, "%s: an npz file as a shard", archive->name);
+    ATT_TRY(att_npz_read(archive));
   } else if (looks_like_index(file)) {
     if (is_shard) return att_fail(ATT_CORRUPT, "%s: an index as a shard", archive->name);
     ATT_TRY(att_safetensors_index_read(archive));

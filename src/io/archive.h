@@ -1,4 +1,4 @@
-/* Inside of an att_archive: what the readers (safetensors, its index, npy) fill
+/* Inside of an att_archive: what the readers (safetensors, its index, npy, npz) fill
  * in and archive.c hands out.
  *
  * A reader gets an archive whose `file` is set, checks every rule of its
@@ -29,7 +29,9 @@ struct att_archive {
   char *name;     /* the path, or what the caller calls the memory */
   bool from_path; /* so that neighbours can be opened */
   att_file file;
-  att_json *header;              /* owns names and metadata; NULL for npy */
+  char *names; /* of an npz; one after the other, or NULL */
+  int64_t names_bytes;
+  att_json *header;              /* owns names and metadata; NULL for npy and npz */
   const att_json_node *metadata; /* object of strings, or NULL */
   int64_t n_entries;
   att_archive_entry *entries;        /* in the order of the file */
@@ -40,6 +42,7 @@ struct att_archive {
 
 /* Readers. CORRUPT, UNSUPPORTED, TOO_LARGE, OUT_OF_MEMORY; NOT_FOUND for a shard. */
 att_status att_npy_read(att_archive *archive);
+att_status att_npz_read(att_archive *archive);
 att_status att_safetensors_read(att_archive *archive);
 att_status att_safetensors_index_read(att_archive *archive);
 

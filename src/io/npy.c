@@ -38,7 +38,7 @@ static const char *describe(const char *descr) {
   }
 }
 
-static att_status find_dtype(att_dtype *out, const att_archive *archive, const char *descr) {
+static att_status find_dtype(att_dtype *out, const npy_file *file, const char *descr) {
   for (size_t i = 0; i < sizeof npy_dtypes / sizeof *npy_dtypes; i++) {
     const char *known = npy_dtypes[i].descr;
     /* The byte order of single bytes is written |, but < and > mean the same. */
@@ -49,28 +49,27 @@ static att_status find_dtype(att_dtype *out, const att_archive *archive, const c
     }
   }
   char label[ATT_LABEL_BYTES];
-  return att_fail(ATT_UNSUPPORTED, "%s: descr %s: %s are not supported", archive->name,
+  return att_fail(ATT_UNSUPPORTED, "%s: descr %s: %s are not supported", file->name,
                   att_archive_label(label, descr), describe(descr));
 }
 
 /* Finds where the header's text lies. */
-static att_status locate_header(size_t *begin, size_t *bytes, const att_archive *archive) {
-  const att_file *file = &archive->file;
+static att_status locate_header(size_t *begin, size_t *bytes, const npy_file *file) {
   if (file->bytes < 10)
-    return att_fail(ATT_CORRUPT, "%s: cut off inside the first 10 bytes", archive->name);
+    return att_fail(ATT_CORRUPT, "%s: cut off inside the first 10 bytes", file->name);
   int major = file->data[6], minor = file->data[7];
   if (major < 1 || major > 3 || minor != 0)
-    return att_fail(ATT_UNSUPPORTED, "%s: npy version %d.%d is not 1.0, 2.0 or 3.0", archive->name,
+    return att_fail(ATT_UNSUPPORTED, "%s: npy version %d.%d is not 1.0, 2.0 or 3.0", file->name,
                     major, minor);
   int width = major == 1 ? 2 : 4;
   *begin = 8 + (size_t)width;
   if (file->bytes < *begin)
-    return att_fail(ATT_CORRUPT, "%s: cut off inside the header length", archive->name);
+    return att_fail(ATT_CORRUPT, "%s: cut off inside the header length", file->name);
   *bytes = 0;
   for (int i = width - 1; i >= 0; i--) *bytes = *bytes << 8 | file->data[8 + i];
   if (*bytes > file->bytes - *begin)
     return att_fail(ATT_CORRUPT, "%s: header length %zu at offset 8 reaches beyond the file's %zu",
-                    archive->name, *bytes, file->bytes);
+                    file->name, *bytes, file->bytes);
   return ATT_OK;
 }
 
@@ -93,39 +92,45 @@ static void reverse_strides(att_view *view) {
   }
 }
 
-att_status att_npy_read(att_archive *archive) {
+att_status att_npy_parse(att_archive_entry *entry, const npy_file *file) {
   size_t begin = 0, bytes = 0;
-  ATT_TRY(locate_header(&begin, &bytes, archive));
+  ATT_TRY(locate_header(&begin, &bytes, file));
   npy_header header;
-  const char *text = (const char *)archive->file.data + begin;
+  const char *text = (const char *)file->data + begin;
   const char *wrong = att_npy_header_parse(&header, text, bytes);
   if (wrong)
-    return att_fail(ATT_CORRUPT, "%s: offset %zu: npy header: %s", archive->name, begin + header.at,
+    return att_fail(ATT_CORRUPT, "%s: offset %zu: npy header: %s", file->name, begin + header.at,
                     wrong);
   if (header.structured)
-    return att_fail(ATT_UNSUPPORTED, "%s: structured elements are not supported", archive->name);
+    return att_fail(ATT_UNSUPPORTED, "%s: structured elements are not supported", file->name);
   if (header.ndim > ATT_MAX_NDIM)
-    return att_fail(ATT_UNSUPPORTED, "%s: %d dimensions; at most %d are supported", archive->name,
+    return att_fail(ATT_UNSUPPORTED, "%s: %d dimensions; at most %d are supported", file->name,
                     header.ndim, ATT_MAX_NDIM);
   att_dtype dtype = ATT_F32;
-  ATT_TRY(find_dtype(&dtype, archive, header.descr));
+  ATT_TRY(find_dtype(&dtype, file, header.descr));
 
-  int64_t count = count_elements(&header), held = (int64_t)(archive->file.bytes - begin - bytes);
+  int64_t count = count_elements(&header), held = (int64_t)(file->bytes - begin - bytes);
   int64_t needed = 0;
   if (count < 0 || !att_mul_checked(&needed, count, att_dtype_bytes(dtype)))
-    return att_fail(ATT_CORRUPT, "%s: the product of its shape overflows", archive->name);
+    return att_fail(ATT_CORRUPT, "%s: the product of its shape overflows", file->name);
   if (needed != held)
     return att_fail(ATT_CORRUPT, "%s: %lld bytes of elements from offset %zu; the shape needs %lld",
-                    archive->name, (long long)held, begin + bytes, (long long)needed);
+                    file->name, (long long)held, begin + bytes, (long long)needed);
 
-  ATT_TRY(att_archive_reserve(archive, 1));
-  att_archive_entry *entry = archive->entries;
-  void *data = (void *)(archive->file.data + begin + bytes);
+  void *data = (void *)(file->data + begin + bytes);
   entry->view = att_view_of(data, dtype, header.ndim, header.shape);
   entry->bytes = held;
   if (header.fortran_order) reverse_strides(&entry->view);
-  entry->name = "array";
   entry->dtype = att_dtype_name(dtype);
   entry->ndim = header.ndim;
+  return ATT_OK;
+}
+
+att_status att_npy_read(att_archive *archive) {
+  const npy_file file = {archive->name, archive->file.data, archive->file.bytes};
+  att_archive_entry entry = {.name = "array"};
+  ATT_TRY(att_npy_parse(&entry, &file));
+  ATT_TRY(att_archive_reserve(archive, 1));
+  archive->entries[0] = entry;
   return ATT_OK;
 }

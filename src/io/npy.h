@@ -16,6 +16,16 @@ typedef struct npy_header {
   size_t at; /* byte of the text that the parser reached */
 } npy_header;
 
+/* A whole file in memory; `name` begins messages. */
+typedef struct npy_file {
+  const char *name;
+  const unsigned char *data;
+  size_t bytes;
+} npy_file;
+
+/* Fills all of an entry but its name; its view lies in the file. CORRUPT, UNSUPPORTED. */
+att_status att_npy_parse(att_archive_entry *entry, const npy_file *file);
+
 /* What stands before a view's elements. BAD_DTYPE. */
 att_status att_npy_header_write(char out[NPY_HEADER_BYTES], int *bytes, const att_view *view);
 

@@ -8,29 +8,22 @@
 
 #include "base/alloc.h"
 #include "io/npy.h"
+#include "io/npz.h"
 
-enum { LOCAL_BYTES = 30, ENTRY_BYTES = 46, END_BYTES = 22, UTF8_NAMES = 0x800, DATE = 0x21 };
+enum {
+  LOCAL_BYTES = ATT_ZIP_LOCAL_BYTES,
+  ENTRY_BYTES = ATT_ZIP_ENTRY_BYTES,
+  END_BYTES = ATT_ZIP_END_BYTES,
+  UTF8_NAMES = 0x800,
+  DATE = 0x21
+};
 
 typedef struct member {
   uint32_t crc, bytes, begin; /* of the npy file; where its local header stands */
 } member;
 
-/* CRC-32 of zip, reflected polynomial 0xEDB88320, a half byte at a time. */
-static uint32_t crc_add(uint32_t crc, const unsigned char *bytes, size_t n) {
-  static const uint32_t table[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac,
-                                     0x76dc4190, 0x6b6b51f4, 0x4db26158, 0x5005713c,
-                                     0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
-                                     0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};
-  for (size_t i = 0; i < n; i++) {
-    crc ^= bytes[i];
-    crc = (crc >> 4) ^ table[crc & 15];
-    crc = (crc >> 4) ^ table[crc & 15];
-  }
-  return crc;
-}
-
 static void add_to_crc(void *crc, const void *bytes, size_t n) {
-  *(uint32_t *)crc = crc_add(*(uint32_t *)crc, bytes, n);
+  *(uint32_t *)crc = att_crc_add(*(uint32_t *)crc, bytes, n);
 }
 
 /* Little-endian fields of 2 and 4 bytes, one after the other. */
@@ -61,7 +54,7 @@ static void put_member(fields *f, const member *m, const char *name) {
 static void write_member(FILE *stream, const member *m, const char *name, const att_view *view,
                          const char *header, int header_bytes) {
   fields f = {.n = 0};
-  put(&f, 0x04034b50, 4);
+  put(&f, ATT_ZIP_LOCAL, 4);
   put_member(&f, m, name);
   fwrite(f.bytes, 1, LOCAL_BYTES, stream);
   fprintf(stream, "%s.npy", name);
@@ -72,7 +65,7 @@ static void write_member(FILE *stream, const member *m, const char *name, const 
 static void write_entry(FILE *stream, const member *m, const char *name) {
   enum { MADE_BY = 20 };
   fields f = {.n = 0};
-  put(&f, 0x02014b50, 4);
+  put(&f, ATT_ZIP_ENTRY, 4);
   put(&f, MADE_BY, 2);
   put_member(&f, m, name);
   f.n += 2 + 2 + 2 + 4; /* no comment, first disk, no attributes */
@@ -83,7 +76,7 @@ static void write_entry(FILE *stream, const member *m, const char *name) {
 
 static void write_end(FILE *stream, uint32_t n, uint32_t begin, uint32_t bytes) {
   fields f = {.n = 0};
-  put(&f, 0x06054b50, 4);
+  put(&f, ATT_ZIP_END, 4);
   put(&f, 0, 4);
   put(&f, n, 2);
   put(&f, n, 2);
@@ -108,7 +101,7 @@ static att_status measure(member *members, int64_t *directory, int64_t n, const 
     entries += ENTRY_BYTES + name;
     if (name > UINT16_MAX || bytes > UINT32_MAX || at + entries > UINT32_MAX)
       return att_fail(ATT_TOO_LARGE, "att_npz_write: tensor %s takes the file over 4 GB", names[i]);
-    members[i].crc = crc_add(UINT32_MAX, (const unsigned char *)header, (size_t)header_bytes);
+    members[i].crc = att_crc_add(UINT32_MAX, (const unsigned char *)header, (size_t)header_bytes);
     att_archive_elements(&views[i], add_to_crc, &members[i].crc);
   }
   *directory = at;

@@ -235,6 +235,26 @@ def check_rollout_is_the_product_of_traces(program):
     return None
 
 
+def check_packed_npz_is_read(program):
+    """a deflated .npz gives edits the numbers of the safetensors of one run (published model)"""
+    view, site = ["-m", MODEL, "--quiet"], "blocks.2.attn.hook_z"
+    with tempfile.TemporaryDirectory() as folder:
+        plain, stored, packed = (os.path.join(folder, name) for name in ("a.safetensors", "a.npz",
+                                                                         "b.npz"))
+        for path in (plain, stored):
+            read_json(program, "trace", *view, "-s", site, "-o", path, "There was a dog. The")
+        with zipfile.ZipFile(stored) as old, zipfile.ZipFile(packed, "w",
+                                                             zipfile.ZIP_DEFLATED) as new:
+            for name in old.namelist():
+                new.writestr(name, old.read(name))
+        logits = [read_json(program, "trace", *view, "-s", "logits", "--edit", f"copy {site}",
+                            "--source", path, "There was a man. The")["tensors"]
+                  for path in (plain, stored, packed)]
+        if os.path.getsize(packed) >= os.path.getsize(stored):
+            return "nothing was packed"
+    return None if logits[0] == logits[1] == logits[2] else "other numbers"
+
+
 def numbers_of_svg(path):
     """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
     titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]
