@@ -15,7 +15,7 @@ from checks_tools import HOSTILE, MODEL, TINY, explain_is_consistent, far, flat,
 
 def check_explain_json_of_builtin(program):
     """attend explain --json of the built-in model is consistent"""
-    row = read_json(program, "explain")
+    row = read_json(program, "explain", "-m", "hand")
     if row["next"][0]["token"] != "Lovelace" or row["next"][0]["probability"] <= 0.9:
         return f"next is {row['next'][0]}"
     if row["keys"][row["key"]]["token"] != "Lovelace":
@@ -25,10 +25,10 @@ def check_explain_json_of_builtin(program):
 
 def check_look_json_is_explain_json(program):
     """look and explain agree on weights and scores"""
-    row = read_json(program, "explain", "-L", "1")
+    row = read_json(program, "explain", "-m", "hand", "-L", "1")
     for stage, key in (("weights", "weight"), ("raw", "raw"), ("scaled", "scaled"),
                        ("mask", "score")):
-        heads = read_json(program, "look", "--stage", stage)["heads"]
+        heads = read_json(program, "look", "-m", "hand", "--stage", stage)["heads"]
         values = [head for head in heads if head["layer"] == 1][0]["values"][row["query"]]
         if values != [k[key] for k in row["keys"]]:
             return f"{stage}: {values}"

@@ -475,7 +475,7 @@ static void test_what_each_kind_of_model_refuses(void **state) {
   fixture d;
   memset(&d, 0, sizeof d);
   d.runtime = test_runtime_of(NULL, 1, &d.memory);
-  assert_ok(att_model_open_builtin(&d.model, d.runtime, NULL));
+  assert_ok(att_model_open_builtin(&d.model, d.runtime, "hand"));
   session = session_of(d.model, 0);
   assert_status(ATT_WRONG_STATE, att_session_encode(session, two, 1));
   assert_null(att_session_hidden(session).data);
