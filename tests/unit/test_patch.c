@@ -301,7 +301,7 @@ static double moved(const way *w, const char *name, int64_t position, float step
 
 /* A central difference over steps of h and 2 h, right up to the fifth order. */
 static double slope(const way *w, const char *name, int64_t position) {
-  const float h = 0.03125f;
+  const float h = 0.015625f;
   const double near = moved(w, name, position, h) - moved(w, name, position, -h);
   const double far = moved(w, name, position, 2 * h) - moved(w, name, position, -2 * h);
   return (8 * near - far) / 12 / (double)h;
