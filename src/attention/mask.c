@@ -88,6 +88,17 @@ void att_mask_visible(const att_mask *mask, const att_mask_query *query, int64_t
   }
 }
 
+const uint8_t *att_mask_bytes(const att_mask *mask, const att_mask_query *query, int64_t *row) {
+  const att_mask_rule *only = NULL;
+  for (int n = 0; n < mask->n_rules; n++) {
+    const att_mask_ops *ops = ops_of(mask->rules[n].kind);
+    if (!ops->hide) continue;
+    if (only || !ops->bytes) return NULL;
+    only = &mask->rules[n];
+  }
+  return only ? ops_of(only->kind)->bytes(only, query, row) : NULL;
+}
+
 att_status att_broadcast(int64_t *strides, const att_view *view, int ndim, const int64_t *sizes,
                          const char *what) {
   ATT_TRY(att_view_check(view, what, ATT_ANY_NDIM));

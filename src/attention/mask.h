@@ -38,6 +38,10 @@ typedef struct att_mask_ops {
    * says it all. */
   void (*hide)(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,
                uint8_t *visible);
+  /* The caller's own bytes that say the same as `hide` for this row and the next ones of
+   * its head: of key r at [r], not 0 where it is visible, *row bytes to the next row's.
+   * NULL if there are none. Such a rule may leave the function out. */
+  const uint8_t *(*bytes)(const att_mask_rule *rule, const att_mask_query *query, int64_t *row);
 } att_mask_ops;
 
 #define ATT_MASK(NAME, value, name, doc) extern const att_mask_ops att_mask_##name;
@@ -60,6 +64,11 @@ void att_mask_interval(const att_mask *mask, const att_mask_query *query, int64_
 /* visible[r - low] = 1 or 0 for low <= r < high, holes only. */
 void att_mask_visible(const att_mask *mask, const att_mask_query *query, int64_t low, int64_t high,
                       uint8_t *visible);
+
+/* Bytes that say the same as they lie in the caller's memory, if one rule alone has
+ * holes and keeps them so: not 0 at [r] where key r is visible, *row bytes from row to
+ * row of the head. NULL otherwise. */
+const uint8_t *att_mask_bytes(const att_mask *mask, const att_mask_query *query, int64_t *row);
 
 /* Strides of a tensor broadcast from the right to `ndim` dimensions of the
  * given sizes: 0 where it has size 1 or no such dimension. BAD_SHAPE. */

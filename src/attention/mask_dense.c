@@ -24,19 +24,34 @@ static void keep_seen(uint8_t *visible, const uint8_t *row) {
   memcpy(visible, &old, 8);
 }
 
-static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,
-                 uint8_t *visible) {
-  const att_view *mask = &rule->query_side;
+/* The query's row at the sequence's first key, and the step from key to key. */
+static const uint8_t *find_row(const att_view *mask, const att_mask_query *query, int64_t *step) {
   int64_t at[3] = {query->b, query->h, query->i};
   const uint8_t *row = mask->data;
   for (int d = 0; d + 1 < mask->ndim; d++)
     if (mask->shape[d] != 1) row += at[4 - mask->ndim + d] * mask->stride[d];
   int last = mask->ndim - 1;
-  int64_t step = last < 0 || mask->shape[last] == 1 ? 0 : mask->stride[last];
-  row += (low + query->start) * step;
+  *step = last < 0 || mask->shape[last] == 1 ? 0 : mask->stride[last];
+  return row + query->start * *step;
+}
+
+static void hide(const att_mask_rule *rule, const att_mask_query *query, int64_t low, int64_t high,
+                 uint8_t *visible) {
+  int64_t step;
+  const uint8_t *row = find_row(&rule->query_side, query, &step);
+  row += low * step;
   int64_t r = low;
   for (; step == 1 && r + 8 <= high; r += 8) keep_seen(visible + (r - low), row + (r - low));
   for (; r < high; r++) visible[r - low] &= row[(r - low) * step] != 0;
 }
 
-const att_mask_ops att_mask_dense = {.check = check, .hide = hide};
+static const uint8_t *bytes(const att_mask_rule *rule, const att_mask_query *query, int64_t *row) {
+  const att_view *mask = &rule->query_side;
+  int64_t step;
+  const uint8_t *from = find_row(mask, query, &step);
+  int rows = mask->ndim - 2;
+  *row = rows < 0 || mask->shape[rows] == 1 ? 0 : mask->stride[rows];
+  return step == 1 ? from : NULL;
+}
+
+const att_mask_ops att_mask_dense = {.check = check, .hide = hide, .bytes = bytes};

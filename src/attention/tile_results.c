@@ -91,11 +91,10 @@ static void result_block(att_tile_work *w, int64_t row, int64_t rows, int64_t fi
   int64_t n = row / w->positions, h = w->kv_head * w->problem->group + n, i = row % w->positions;
   att_tile_mask mask;
   if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
-  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
-  if (kind == ATT_TILE_SKIP) return;
+  if (att_tile_classify(w, row, rows, first, end, whole, &mask) == ATT_TILE_SKIP) return;
   if (!w->strip) att_tile_products(w, row, rows, first, end);
   att_weights_tile tile = {
-      .scores = att_tile_scores(w, row, rows, first, end, kind, &mask),
+      .scores = att_tile_scores(w, row, rows, first, end, &mask),
       .w = w->weights,
       .w_row = w->problem->block,
       .columns = w->columns,

@@ -251,22 +251,36 @@ static int64_t clamp(int64_t x, int64_t low, int64_t high) {
   return x < low ? low : x > high ? high : x;
 }
 
-/* Single hidden keys of each row; *all and *any tell about the whole tile. */
-static void find_holes(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
-                       bool *all, bool *any) {
+/* Does a row of bytes hide a key, and show one? */
+static void look_at(const uint8_t *visible, int64_t n, bool *all, bool *any) {
+  *all = *all && memchr(visible, 0, (size_t)n) == NULL;
+  for (int64_t c = 0; c < n && !*any; c++) *any = visible[c] != 0;
+}
+
+/* Single hidden keys of each row, as the caller's bytes tell them or as a copy that all
+ * rules have written; *all and *any tell about the whole tile. */
+static void find_holes(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
+                       att_tile_mask *mask, bool *all, bool *any) {
   const att_problem *p = w->problem;
+  const uint8_t *bytes = NULL;
+  *mask = (att_tile_mask){.visible = w->visible, .visible_row = p->block};
   for (int64_t r = 0; r < rows; r++) {
-    int64_t low = first + w->tile_low[r], high = first + w->tile_high[r];
-    if (low >= high) continue;
+    int64_t low = w->tile_low[r], high = w->tile_high[r];
     int64_t h = w->kv_head * p->group + (row + r) / w->positions;
     int64_t i = w->first_position + (row + r) % w->positions;
-    att_mask_query query = att_problem_query(p, &w->sequence, w->b, h, i);
-    uint8_t *visible = w->visible + r * p->block + (low - first);
-    att_mask_visible(&p->args->mask, &query, low, high, visible);
-    *all &= memchr(visible, 0, (size_t)(high - low)) == NULL;
-    *any |= memchr(visible, 1, (size_t)(high - low)) != NULL;
+    att_mask_query query;
+    if (!bytes) query = att_problem_query(p, &w->sequence, w->b, h, i);
+    if (r == 0 && row / w->positions == (row + rows - 1) / w->positions) {
+      int64_t step;
+      bytes = att_mask_bytes(&p->args->mask, &query, &step);
+      if (bytes) *mask = (att_tile_mask){.visible = bytes + first, .visible_row = step};
+    }
+    if (low >= high) continue;
+    if (!bytes)
+      att_mask_visible(&p->args->mask, &query, first + low, first + high,
+                       w->visible + r * p->block + low);
+    look_at(mask->visible + r * mask->visible_row + low, high - low, all, any);
   }
-  (void)end;
 }
 
 static void find_bias(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
@@ -312,15 +326,16 @@ att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, in
     w->tile_high[r] = (int32_t)clamp(high - first, 0, end - first);
   }
   if (!any) return ATT_TILE_SKIP;
-  *mask = (att_tile_mask){.low = w->tile_low, .high = w->tile_high};
+  *mask = (att_tile_mask){0};
   if (w->problem->holes) {
     bool all = true;
     any = false;
-    find_holes(w, row, rows, first, end, &all, &any);
+    find_holes(w, row, rows, first, mask, &all, &any);
     if (!any) return ATT_TILE_SKIP;
-    if (!all) mask->visible = w->visible;
-    full &= all;
+    if (all) mask->visible = NULL;
   }
+  if (!full) mask->low = w->tile_low, mask->high = w->tile_high;
+  full &= !mask->visible;
   if (w->bias_rows) find_bias(w, row, rows, first, end, mask);
   if (w->keep) {
     find_dropout(w, row, rows, first, end);

@@ -56,7 +56,7 @@ void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_
 }
 
 att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
-                                 int64_t end, att_tile_class kind, const att_tile_mask *mask) {
+                                 int64_t end, const att_tile_mask *mask) {
   const att_problem *p = w->problem;
   return (att_softmax_tile){
       .s = w->s,
@@ -70,10 +70,10 @@ att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t ro
       .slope = w->slopes ? w->slopes + row : NULL,
       .position = w->row_positions + row,
       .first_key = first,
-      .low = kind == ATT_TILE_PARTIAL ? mask->low : NULL,
+      .low = mask->low,
       .high = mask->high,
       .visible = mask->visible,
-      .visible_row = p->block,
+      .visible_row = mask->visible_row,
       .keep = mask->keep,
       .keep_row = p->block,
   };
@@ -125,11 +125,10 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
   att_tile_mask mask;
   int64_t row = tile + at;
   if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
-  att_tile_class kind = att_tile_classify(w, row, rows, first, end, whole, &mask);
-  if (kind == ATT_TILE_SKIP) return;
+  if (att_tile_classify(w, row, rows, first, end, whole, &mask) == ATT_TILE_SKIP) return;
   att_tile_products(w, row, rows, first, end);
   if (w->strip) keep_products(w, row, rows, first, end);
-  att_softmax_tile softmax = att_tile_scores(w, row, rows, first, end, kind, &mask);
+  att_softmax_tile softmax = att_tile_scores(w, row, rows, first, end, &mask);
   softmax.mark_hidden = careful;
   softmax.m = w->sm + at;
   softmax.l = w->sl + at;

@@ -7,10 +7,12 @@
 
 typedef enum att_tile_class { ATT_TILE_SKIP, ATT_TILE_FULL, ATT_TILE_PARTIAL } att_tile_class;
 
-/* What the rules say about one tile of rows x keys, in the kernel's terms. */
+/* What the rules say about one tile of rows x keys, in the kernel's terms: NULL where
+ * intervals, or single keys, hide nothing. */
 typedef struct att_tile_mask {
   const int32_t *low, *high;
   const uint8_t *visible;
+  int64_t visible_row;
   const float *const *bias;
   int64_t bias_col;
   const float *keep;
@@ -122,7 +124,7 @@ att_fetch att_tile_fetch_values(const att_tile_work *w, int64_t first);
 /* Narrows the keys to panels that some row's interval meets; false if none. */
 bool att_tile_trim(const att_tile_work *w, int64_t row, int64_t rows, int64_t *first, int64_t *end);
 
-/* Skip, full or partial, and the kernel's description of a partial tile. Bias
+/* Skip, full or partial, and the kernel's description of the last two. Bias
  * and dropout are filled in for full tiles too. `whole`: intervals hide nothing. */
 att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, int64_t first,
                                  int64_t end, bool whole, att_tile_mask *mask);
@@ -133,7 +135,7 @@ void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_
 
 /* The kernel's description of these scores; m, l and factor are the caller's. */
 att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
-                                 int64_t end, att_tile_class kind, const att_tile_mask *mask);
+                                 int64_t end, const att_tile_mask *mask);
 
 /* O = O * factor + P V over visible keys only, run by run, for values that may
  * not be multiplied by a hidden key's zero. */

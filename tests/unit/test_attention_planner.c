@@ -87,11 +87,10 @@ static void interval_loses_a_visible_key(void **state) {
 /* ---- tiles ---------------------------------------------------------------- */
 
 /* What a tile's description says about row r of it and column c. */
-static bool tile_shows(att_tile_class kind, const att_tile_mask *mask, int64_t row, int64_t block,
-                       int64_t c) {
+static bool tile_shows(att_tile_class kind, const att_tile_mask *mask, int64_t row, int64_t c) {
   if (kind != ATT_TILE_PARTIAL) return kind == ATT_TILE_FULL;
-  return c >= mask->low[row] && c < mask->high[row] &&
-         (!mask->visible || mask->visible[row * block + c]);
+  return (!mask->low || (c >= mask->low[row] && c < mask->high[row])) &&
+         (!mask->visible || mask->visible[row * mask->visible_row + c]);
 }
 
 static const char *class_name(att_tile_class kind) {
@@ -128,7 +127,7 @@ static void check_tile(const planned *p, att_tile_work *w, const oracle_place *p
       bool sees = oracle_sees(p, place, h, i, key);
       any |= sees;
       all &= sees;
-      if (sees != tile_shows(kind, &mask, r, p->problem.block, key - first))
+      if (sees != tile_shows(kind, &mask, r, key - first))
         FAIL(p, place, h, i, key, class_name(kind));
     }
   }

@@ -181,9 +181,12 @@ static inline void vi_multiply(vi *high, vi *low, vi x, uint32_t y) {
 }
 
 static inline vm vm_load_bytes(const uint8_t *p, int n) {
-  uint8_t whole[VN] = {0};
-  for (int i = 0; i < n && i < VN; i++) whole[i] = p[i];
-  __m128i bytes = _mm_loadu_si128((const __m128i *)whole);
+  uint8_t part[VN] = {0};
+  if (n < VN) {
+    for (int i = 0; i < n; i++) part[i] = p[i];
+    p = part;
+  }
+  __m128i bytes = _mm_loadu_si128((const __m128i *)p);
   vi wide = V2(vi, _mm256_cvtepu8_epi32(bytes), _mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)));
   return vm_not(vi_eq(wide, vi_set1(0)));
 }
