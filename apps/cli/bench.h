@@ -53,7 +53,10 @@ typedef struct bench_suite {
 } bench_suite;
 
 extern const bench_suite bench_gemm, bench_attention, bench_backward, bench_decode, bench_train,
-    bench_model;
+    bench_model, bench_capture;
+
+/* The model that captures are measured with; NULL: none. */
+extern const char *bench_capture_model;
 
 /* A call of attention as a case describes it. */
 typedef struct bench_tensors {

@@ -19,10 +19,13 @@ static const option options[] = {
      "gradients)"},
     {"only", 0, OPTION_TEXT, &only, "WORD", 0, 0,
      "measures only cases whose features contain WORD; \"plain\" means those without any"},
+    {"model", 'm', OPTION_TEXT, &bench_capture_model, "MODEL", 0, 0,
+     "for capture: the model whose steps are measured"},
     {0}};
 
 static const bench_suite *const suites[] = {&bench_gemm,   &bench_attention, &bench_backward,
-                                            &bench_decode, &bench_train,     &bench_model};
+                                            &bench_decode, &bench_train,     &bench_model,
+                                            &bench_capture};
 enum { N_SUITES = sizeof suites / sizeof suites[0] };
 
 /* Cases of a file. Returns their number, or -1 after a complaint. */
@@ -178,7 +181,11 @@ static int run(const cli *c, int n_operands, char **operands) {
   for (int i = 0; i < N_SUITES; i++)
     if (name && !strcmp(name, suites[i]->name)) suite = suites[i];
   if (name && !suite)
-    return cli_usage(c, "\"%s\" is none of gemm, attention, backward, decode, train, model", name);
+    return cli_usage(
+        c, "\"%s\" is none of gemm, attention, backward, decode, train, model, capture", name);
+  bool captures = suite == &bench_capture;
+  if (captures != (bench_capture_model != NULL))
+    return cli_usage(c, captures ? "capture needs a model: -m MODEL" : "-m goes with capture");
   if (shapes_path && !name) return cli_usage(c, "--shapes needs the name of a benchmark");
 
   static bench_case given[MOST_CASES];
@@ -215,12 +222,15 @@ static int run(const cli *c, int n_operands, char **operands) {
 }
 
 const command cmd_bench = {
-    "[gemm|attention|backward|decode|train|model]",
+    "[gemm|attention|backward|decode|train|model|capture]",
     0,
     1,
     "Measures the machine's limits (multiply-adds in registers, OpenBLAS sgemm, reading memory) "
     "and then the library, at 1 and 2 threads or at --threads. ratio is the time that those "
-    "limits allow divided by the time taken: 1 is the limit. Times are medians.",
+    "limits allow divided by the time taken: 1 is the limit. Times are medians. Rows of capture "
+    "are "
+    "steps of MODEL while weights, scores or vectors are kept: their ratio is the time without "
+    "keeping by that with it, both the least of many.",
     options,
     run,
 };
