@@ -1,7 +1,7 @@
 # The short way in. CMake does the building; each target here installs what it
 # needs first (tools/install_packages) and asks nothing.
 .POSIX:
-.PHONY: run test test-all test-long test-peers bench bench-peers bench-ladder wasm web format check clean
+.PHONY: run test test-all test-long test-peers bench bench-peers bench-ladder models wasm web format check clean
 
 run:
 	@tools/install_packages build
@@ -60,6 +60,13 @@ bench-ladder:
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target bench-ladder
 	build/release/bench/bench-ladder
+
+# The trained models of models/ from nothing: the bits must be those that ship.
+models:
+	@tools/install_packages build
+	@cmake --preset release >/dev/null
+	@cmake --build --preset release --target attend-cli
+	python3 models/rebuild.py build/release/attend
 
 # The module for JavaScript: build/wasm/attend.wasm, used through wasm/attend.mjs.
 wasm:

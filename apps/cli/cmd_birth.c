@@ -241,7 +241,7 @@ const command cmd_birth = {
         "output folder), or of the built-in model induction, reads the same random tokens twice. "
         "In the first half nothing can be known; in the second all can, by a head that looks for "
         "what followed this token the first time. Its score, induction, is the mean weight it puts "
-        "there. docs/howto/induction.md tells what is to be seen.",
+        "there. docs/induction.md tells what is to be seen.",
     .options = options,
     .run = run,
 };

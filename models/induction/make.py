@@ -27,9 +27,9 @@ import recipe  # noqa: E402
 from draw import Draw  # noqa: E402
 
 SYMBOLS = "abcdefghijklmnopqrstuvwxyz0123456789"
-SHORTEST, LONGEST = 4, 20    # of a sequence
-ROOM = 128                   # symbols of a line at most: a window of training
-TESTED = 16                  # symbols of a tested sequence
+SHORTEST, SHORT, LONGEST = 4, 20, 60    # of a sequence
+ROOM = 128                              # symbols of a line at most: a window of training
+TESTED = 32                             # symbols of a tested sequence
 
 WHO = "the cat,the dog,a bird,the cow,a fox,my hen,the old man,the girl,a boy,my son".split(",")
 DOES = "sat,ran,saw a bee,ate an egg,had tea,went home,met a pig,hid,slept,got wet".split(",")
@@ -45,9 +45,13 @@ def different(draw, n):
 
 
 def random_sequence(draw):
-    """Three of four without a symbol twice, where one symbol back is enough to know the next."""
-    n = SHORTEST + draw.below(LONGEST - SHORTEST + 1)
+    """Three of four are short, so that most of a window repeats something; three of four of
+    those are without a symbol twice, where one symbol back is enough to know the next."""
     if draw.below(4):
+        n = SHORTEST + draw.below(SHORT - SHORTEST + 1)
+    else:
+        n = SHORT + draw.below(LONGEST - SHORT + 1)
+    if draw.below(4) and n <= len(SYMBOLS):
         return different(draw, n)
     return "".join(draw.one_of(SYMBOLS) for _ in range(n))
 
