@@ -22,12 +22,19 @@
 /* Pairs of a query and a key that repay the handing out of a piece of work. */
 #define SMALL_PIECE 32768
 
-/* How far behind a piece of b the block after this one lies, for a hint. */
-static int64_t ahead(const att_tile_work *w, const void *b,
+/* How far behind a piece of b the block lies that follows this one, for a hint. The next span's
+ * first is known where numbers are read as they lie in a cache or in pages. */
+static int64_t ahead(const att_tile_work *w, const void *b, bool in_place,
                      const void *(*find)(const att_tile_work *, int64_t, int64_t *),
                      int64_t first) {
-  int64_t next = first + w->problem->block, end = next;
-  return next < w->span_end ? (const char *)find(w, next, &end) - (const char *)b : 0;
+  int64_t next = first + w->problem->block, end;
+  if (next >= w->span_end) {
+    if (!in_place || w->next_span == 0) return 0;
+    next += w->next_span - w->problem->span;
+    if (next >= w->high) return 0;
+  }
+  end = next;
+  return (const char *)find(w, next, &end) - (const char *)b;
 }
 
 /* Piece by piece of what lies adjacent. */
@@ -49,7 +56,7 @@ void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_
     product.b = att_tile_keys(w, at, &stop);
     product.c = w->s + (at - first);
     product.cols = stop - at;
-    product.ahead = ahead(w, product.b, att_tile_keys, at);
+    product.ahead = ahead(w, product.b, !w->k, att_tile_keys, at);
     product.fetch = att_tile_fetch_keys(w, at);
     w->product(&product);
   }
@@ -100,7 +107,7 @@ static void mix_values(const att_tile_work *w, int64_t at, int64_t rows, int64_t
     mix.b = att_tile_values(w, key, &stop);
     mix.a = w->s + (key - first);
     mix.k = stop - key;
-    mix.ahead = ahead(w, mix.b, att_tile_values, key);
+    mix.ahead = ahead(w, mix.b, !w->v, att_tile_values, key);
     mix.fetch = att_tile_fetch_values(w, key);
     if (careful)
       att_tile_mix_visible(w, &mix);
