@@ -10,17 +10,28 @@
 
 #define ALIGNMENT 64 /* a cache line and the widest vector */
 
+/* calloc, since the system's fresh pages are zero already: a large array takes memory
+ * only where it is used, such as a cache for a long context. Where the whole begins
+ * stands in front of the aligned part. */
 static void *libc_allocate(size_t bytes, size_t alignment, void *payload) {
   (void)payload;
-  void *memory = NULL;
   if (alignment < sizeof(void *)) alignment = sizeof(void *);
-  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
+  size_t extra = sizeof(void *) + alignment - 1;
+  if (bytes > SIZE_MAX - extra) return NULL;
+  char *whole = calloc(1, bytes + extra);
+  if (!whole) return NULL;
+  uintptr_t first = (uintptr_t)whole + sizeof whole;
+  char *memory = whole + sizeof whole + (-first & (alignment - 1));
+  memcpy(memory - sizeof whole, &whole, sizeof whole);
+  return memory;
 }
 
 static void libc_release(void *memory, size_t bytes, void *payload) {
   (void)bytes;
   (void)payload;
-  free(memory);
+  char *whole;
+  memcpy(&whole, (char *)memory - sizeof whole, sizeof whole);
+  free(whole);
 }
 
 att_allocator att_allocator_default(void) {
@@ -50,7 +61,7 @@ att_status att_alloc(void **out, const att_runtime *runtime, int64_t count, size
     return att_fail(ATT_BAD_ARGUMENT, "%s: the allocator gave memory not aligned to %d bytes", what,
                     ALIGNMENT);
   }
-  memset(memory, 0, bytes);
+  if (allocator->allocate != libc_allocate) memset(memory, 0, bytes);
   *out = memory;
   return ATT_OK;
 }

@@ -1,5 +1,9 @@
 /* Memory with checked sizes, and what the processor says about itself. */
+#define _DEFAULT_SOURCE /* mincore */
 #include "support.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/cpu.h"
 
@@ -81,6 +85,25 @@ static void a_default_allocator_that_ignores_large_alignment(void **state) {
   }
 }
 
+/* A cache for a long context that is hardly used: 64 MB, of which one number. */
+static void memory_that_is_taken_before_it_is_used(void **state) {
+  (void)state;
+  enum { BYTES = 1 << 26, MOST_PAGES = BYTES / 4096 };
+  static unsigned char resident[MOST_PAGES];
+  att_runtime runtime = {.allocator = att_allocator_default()};
+  void *block;
+  assert_ok(att_alloc(&block, &runtime, BYTES, 1, "cache"));
+  ((unsigned char *)block)[BYTES / 2] = 1;
+  size_t page = (size_t)sysconf(_SC_PAGESIZE), inside = -(uintptr_t)block & (page - 1);
+  size_t pages = (BYTES - inside) / page, taken = 0;
+  assert_true(pages <= MOST_PAGES);
+  if (mincore((char *)block + inside, pages * page, (void *)resident)) skip();
+  for (size_t i = 0; i < pages; i++) taken += resident[i] & 1;
+  assert_true(taken >= 1);
+  assert_true(taken <= 2 * (1 << 21) / page); /* a large page or two */
+  att_release(&runtime, block, BYTES, 1);
+}
+
 static void arithmetic_that_wraps_around(void **state) {
   (void)state;
   int64_t out = 7;
@@ -136,6 +159,7 @@ int main(void) {
       cmocka_unit_test(an_allocator_that_has_nothing_left),
       cmocka_unit_test(a_foreign_allocator_that_ignores_alignment),
       cmocka_unit_test(a_default_allocator_that_ignores_large_alignment),
+      cmocka_unit_test(memory_that_is_taken_before_it_is_used),
       cmocka_unit_test(arithmetic_that_wraps_around),
       cmocka_unit_test(cpu_bits_that_contradict_the_system),
       cmocka_unit_test(a_cpu_name_that_leaves_its_buffer),
