@@ -198,7 +198,9 @@ static att_status create_sessions(bench_sessions *s, const bench_case *w) {
   att_session_options options;
   att_session_options_init(&options);
   options.chunk = CHUNK;
-  options.context = w->s + 1;
+  /* Sessions that step together share the scratch of one, which has no more rows
+   * than its context. */
+  options.context = w->s + MOST_SESSIONS;
   att_status status = ATT_OK;
   for (int64_t i = 0; i < CONTEXT; i++) s->ids[i] = (int32_t)((uint64_t)i * 2654435761u % 32000);
   for (s->n = 0; s->n < w->b && status == ATT_OK; s->n++)
@@ -242,9 +244,10 @@ static int settle(const cli *c, bench_case *w) {
     return cli_fail(c, "the %s model has H=%lld G=%lld D=%d, not H=%lld G=%lld D=%lld Dv=%lld",
                     bench_has(w, "llama") ? "llama" : "gpt2", (long long)is.h, (long long)is.g, DIM,
                     (long long)w->h, (long long)w->g, (long long)w->d, (long long)w->dv);
-  if (w->b < 1 || w->b > MOST_SESSIONS || (w->b > 1 && w->t > 1) || w->s >= CONTEXT || w->t > w->s)
-    return cli_fail(c, "a model case has B from 1 to %d (1 if T is not 1) and T <= S < %d",
-                    MOST_SESSIONS, CONTEXT);
+  if (w->b < 1 || w->b > MOST_SESSIONS || (w->b > 1 && w->t > 1) ||
+      w->s > CONTEXT - MOST_SESSIONS || w->t > w->s)
+    return cli_fail(c, "a model case has B from 1 to %d (1 if T is not 1) and T <= S <= %d",
+                    MOST_SESSIONS, CONTEXT - MOST_SESSIONS);
   return CLI_OK;
 }
 
