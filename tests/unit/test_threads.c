@@ -159,6 +159,27 @@ static void a_wake_up_that_is_lost(void **state) {
   test_runtime_stop(&runtime);
 }
 
+/* Between two loops, as between two prompts: workers spin a moment, then sleep. */
+static void a_pool_that_spins_while_there_is_nothing_to_do(void **state) {
+  (void)state;
+  for (int threads = 2; threads <= 5; threads += 3) {
+    test_memory memory = {0};
+    att_runtime runtime = test_runtime(&memory);
+    test_runtime_start(&runtime, threads);
+    int64_t sums[7] = {0};
+    att_parallel_for(&runtime, 7, 1, add_one, sums);
+    const struct timespec pause = {.tv_nsec = 300000000};
+    struct timespec before, after;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
+    nanosleep(&pause, NULL);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);
+    int64_t spent =
+        (int64_t)(after.tv_sec - before.tv_sec) * 1000000000 + after.tv_nsec - before.tv_nsec;
+    assert_true(spent < 30000000); /* a tenth of one processor; a spinner would take all of it */
+    test_runtime_stop(&runtime);
+  }
+}
+
 typedef struct nest {
   const att_runtime *outer, *inner;
   atomic_int wrong, inner_indices;
@@ -397,6 +418,7 @@ int main(void) {
       cmocka_unit_test(workers_that_never_help),
       cmocka_unit_test(a_worker_that_misses_or_repeats_a_loop),
       cmocka_unit_test(a_wake_up_that_is_lost),
+      cmocka_unit_test(a_pool_that_spins_while_there_is_nothing_to_do),
       cmocka_unit_test(a_nested_loop_on_another_worker),
       cmocka_unit_test(two_runtimes_inside_each_other_that_deadlock),
       cmocka_unit_test(two_threads_of_the_program_that_mix_up_their_work),
