@@ -1,6 +1,7 @@
 /* model_worker.c — the talking of the programs that run models. */
 #include "model_worker.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -35,6 +36,27 @@ static bool measure(int64_t before, int64_t n, double least[2]) {
   return true;
 }
 
+static double loss_of(int32_t token) {
+  const float *x = model_logits();
+  double most = (double)x[0], sum = 0;
+  for (int64_t i = 1; i < model_vocabulary(); i++) most = fmax(most, (double)x[i]);
+  for (int64_t i = 0; i < model_vocabulary(); i++) sum += exp((double)x[i] - most);
+  return most + log(sum) - (double)x[token];
+}
+
+static bool losses(int64_t n, double *mean, double *deviation) {
+  double sum = 0, squares = 0;
+  if (!model_forget(0)) return false;
+  for (int64_t i = 0; i < n; i++) {
+    if (!model_read(tokens + i, 1)) return false;
+    double loss = loss_of(tokens[i + 1]);
+    sum += loss, squares += loss * loss;
+  }
+  *mean = sum / (double)n;
+  *deviation = sqrt(fmax(squares / (double)n - *mean * *mean, 0) / (double)(n - 1));
+  return true;
+}
+
 static void answer(const char *line) {
   long long n;
   double least[2];
@@ -47,7 +69,10 @@ static void answer(const char *line) {
   else if (sscanf(line, "logits %lld", &n) == 1 && n > 0 && n < MODEL_CONTEXT && model_forget(0) &&
            model_read(tokens, n)) {
     for (int i = 0; i < 8; i++) printf("%.5f%c", (double)model_logits()[i], i < 7 ? ' ' : '\n');
-  } else if (!strncmp(line, "memory", 6) && getrusage(RUSAGE_SELF, &usage) == 0)
+  } else if (sscanf(line, "loss %lld", &n) == 1 && n > 1 && n < MODEL_CONTEXT &&
+             losses(n, &least[0], &least[1]))
+    printf("%.9f %.9f\n", least[0], least[1]);
+  else if (!strncmp(line, "memory", 6) && getrusage(RUSAGE_SELF, &usage) == 0)
     printf("%ld\n", usage.ru_maxrss);
   else
     printf("no\n");

@@ -43,9 +43,12 @@ static struct {
   batch (*batch_get_one)(int32_t *, int32_t);
   int32_t (*decode)(void *, batch);
   float *(*get_logits_ith)(void *, int32_t);
+  const void *(*model_get_vocab)(const void *);
+  int32_t (*vocab_n_tokens)(const void *);
 } llama;
 
 static void *context;
+static int64_t vocabulary;
 
 static void silent(int level, const char *text, void *payload) {
   (void)level, (void)text, (void)payload;
@@ -84,6 +87,7 @@ static bool open_all(const char *folder) {
   FIND(backend_init), FIND(log_set), FIND(model_default_params), FIND(context_default_params);
   FIND(model_load_from_file), FIND(init_from_model), FIND(set_n_threads), FIND(get_memory);
   FIND(memory_clear), FIND(memory_seq_rm), FIND(batch_get_one), FIND(decode), FIND(get_logits_ith);
+  FIND(model_get_vocab), FIND(vocab_n_tokens);
 #undef FIND
   if (!all) return false;
   void (*ggml_log_set)(void (*)(int, const char *, void *), void *);
@@ -102,6 +106,7 @@ bool model_open(int argc, char **argv) {
   p.first[0] = MODEL_CONTEXT;
   p.first[1] = p.first[2] = 512;
   context = llama.init_from_model(model, p);
+  vocabulary = llama.vocab_n_tokens(llama.model_get_vocab(model));
   if (context) llama.set_n_threads(context, atoi(argv[3]), atoi(argv[3]));
   return context != NULL;
 }
@@ -121,3 +126,5 @@ bool model_forget(int64_t length) {
 }
 
 const float *model_logits(void) { return llama.get_logits_ith(context, -1); }
+
+int64_t model_vocabulary(void) { return vocabulary; }

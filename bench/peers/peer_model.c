@@ -4,6 +4,7 @@
 #include "attend/attend.h"
 #include "model_worker.h"
 
+static const att_model_info *info;
 static att_session *session;
 
 bool model_open(int argc, char **argv) {
@@ -21,9 +22,12 @@ bool model_open(int argc, char **argv) {
   room.context = MODEL_CONTEXT;
   room.chunk = 512;
   room.cache_dtype = ATT_F16;
-  return att_runtime_create(&runtime, &how) == ATT_OK &&
-         att_model_open(&model, runtime, argv[2], &open) == ATT_OK &&
-         att_session_create(&session, model, &room) == ATT_OK;
+  if (att_runtime_create(&runtime, &how) != ATT_OK ||
+      att_model_open(&model, runtime, argv[2], &open) != ATT_OK ||
+      att_session_create(&session, model, &room) != ATT_OK)
+    return false;
+  info = att_model_describe(model);
+  return true;
 }
 
 bool model_read(int32_t *tokens, int64_t n) {
@@ -33,3 +37,5 @@ bool model_read(int32_t *tokens, int64_t n) {
 bool model_forget(int64_t length) { return att_session_truncate(session, length) == ATT_OK; }
 
 const float *model_logits(void) { return att_session_logits(session).data; }
+
+int64_t model_vocabulary(void) { return info->vocab; }
