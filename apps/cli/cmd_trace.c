@@ -25,6 +25,9 @@ static const option options[] = {
      "this head, or h-k; keys and values are those that it reads"},
     {"positions", 'p', OPTION_RANGE, &choices.positions, "i", 0, 1e9,
      "this position, or i-j; weights and scores keep all keys of these queries"},
+    {"target", 0, OPTION_TEXT, &choices.target, "TOKEN", 0, 0,
+     "names that end in _grad are gradients of a loss: of this token behind the prompt; default: "
+     "of each of the prompt's tokens by those before it, their mean"},
     {"new", 'n', OPTION_INT, &choices.n_new, "N", 0, 1e6,
      "goes on with N likeliest tokens, whose rows come after the prompt's; the last one is not "
      "read"},
@@ -45,11 +48,36 @@ static int64_t layer_of(const char *name) {
   return point && point[1] >= '0' && point[1] <= '9' ? strtoll(point + 1, NULL, 10) : -1;
 }
 
+int64_t trace_count(const trace *t) {
+  return att_capture_count(t->read.capture) + att_gradients_count(t->back.kept);
+}
+
+int64_t trace_bytes(const trace *t) {
+  return att_capture_bytes(t->read.capture) + att_gradients_bytes(t->back.kept);
+}
+
+/* Name, axes and numbers of a value or a gradient. */
+static trace_tensor find(const trace *t, int64_t index) {
+  const att_capture *values = t->read.capture;
+  const att_gradients *gradients = t->back.kept;
+  const int64_t n = att_capture_count(values);
+  trace_tensor out = {0};
+  if (index < n) {
+    out.name = att_capture_name(values, index);
+    out.axes = att_capture_axes(values, index);
+    if (att_capture_get(&out.values, values, out.name) != ATT_OK) out.values = att_view_none();
+  } else {
+    out.name = att_gradients_name(gradients, index - n);
+    out.axes = trace_gradient_axes(out.name);
+    if (!t->back.ran || att_gradients_get(&out.values, gradients, out.name) != ATT_OK)
+      out.values = att_view_none();
+  }
+  return out;
+}
+
 trace_tensor trace_tensor_at(const trace *t, int64_t index) {
   const reading *r = &t->read;
-  trace_tensor out = {.name = att_capture_name(r->capture, index),
-                      .axes = att_capture_axes(r->capture, index)};
-  if (att_capture_get(&out.values, r->capture, out.name) != ATT_OK) return out;
+  trace_tensor out = find(t, index);
   const char letter = out.axes[2];
   bool heads = letter == 'H' || letter == 'G' || out.axes[0] == 'H';
   bool of_text = out.axes[0] == 'S' || !strncmp(out.name, "encoder.", 8) || !r->n_answer;
@@ -93,8 +121,22 @@ static att_capture_options parts_of(const trace *t) {
   return parts;
 }
 
+/* Gradients are those of the whole prompt, by the model as it is. */
+static int check_gradients(const trace *t, const cli *c) {
+  if (!trace_names_gradients(t->select))
+    return t->target ? cli_usage(c, "--target is for names that end in _grad") : CLI_OK;
+  if (t->layers.end || t->heads.end || t->positions.end || t->n_new > 0)
+    return cli_usage(c, "names that end in _grad exclude -L, -H, -p and -n: choose by name");
+  if (edit_given(&way.edits))
+    return cli_usage(c, "names that end in _grad and --edit exclude "
+                        "each other: the way back is the model's own");
+  return CLI_OK;
+}
+
 static int check(trace *t, const cli *c) {
   const att_model_info *info = att_model_describe(t->what->model);
+  int refused = check_gradients(t, c);
+  if (refused) return refused;
   if (t->output && !trace_can_write(t->output))
     return cli_usage(c, "-o %s: ends in none of .safetensors, .npz, .npy, .csv", t->output);
   if (c->json && t->output && !strcmp(t->output, "-"))
@@ -117,18 +159,24 @@ static int check(trace *t, const cli *c) {
   return CLI_OK;
 }
 
+/* New tokens: the last one of the prompt is read when the first of them is made. */
 static int evaluate(trace *t, const cli *c) {
   const att_capture_options parts = parts_of(t);
-  int64_t n = t->read.n_queries;
+  const int64_t n = t->read.n_queries, end = t->plan ? 0 : t->n_new > 0 ? n - 1 : n;
+  char *values, *gradients;
+  trace_split(&values, &gradients, t->select);
   t->read.more = t->n_new;
-  /* New tokens: the last one of the prompt is read when the first of them is made. */
-  int code = reading_start_part(&t->read, c, t->select, &parts,
-                                t->plan        ? 0
-                                : t->n_new > 0 ? n - 1
-                                               : n);
-  if (code != CLI_OK) return code;
-  if (!t->plan) cli_note(c, "keeping %" PRId64 " bytes", att_capture_bytes(t->read.capture));
-  if (t->plan || !t->n_new) return CLI_OK;
+  int code = CLI_OK;
+  if (*gradients) code = trace_gradients_open(&t->back, c, t->what, gradients, parts.budget_bytes);
+  bool any = *values || !*gradients; /* an empty list is the library's to refuse */
+  if (code == CLI_OK)
+    code = reading_start_part(&t->read, c, any && !*values ? t->select : values, &parts, end);
+  free(values), free(gradients);
+  if (code != CLI_OK || t->plan) return code;
+  cli_note(c, "keeping %" PRId64 " bytes", trace_bytes(t));
+  if (t->back.kept) code = trace_gradients_run(&t->back, c, t->what, t->target);
+  if (t->back.ran) cli_note(c, "loss %.6g", t->back.loss);
+  if (code != CLI_OK || !t->n_new) return code;
   return go_on(t) == ATT_OK ? CLI_OK : cli_fail_status(c);
 }
 
@@ -138,24 +186,24 @@ static int evaluate(trace *t, const cli *c) {
 static int64_t bytes_of(const trace *t, const char *name) {
   int64_t bytes = 0;
   const att_capture_options parts = parts_of(t);
+  if (trace_names_gradients(name))
+    return att_gradients_measure(&bytes, t->back.learner, name) == ATT_OK ? bytes : 0;
   return att_capture_measure(&bytes, t->read.session, name, &parts) == ATT_OK ? bytes : 0;
 }
 
 static void print_plan(const trace *t, const term *out) {
-  const att_capture *capture = t->read.capture;
   table *rows = table_new(out, "llr");
   table_head(rows, "name");
   table_head(rows, "axes");
   table_head(rows, "bytes");
-  for (int64_t i = 0; i < att_capture_count(capture); i++) {
-    const char *name = att_capture_name(capture, i);
-    table_put(rows, INK_OFF, "%s", name);
-    table_put(rows, INK_FAINT, "%s", att_capture_axes(capture, i));
-    table_put(rows, INK_OFF, "%" PRId64, bytes_of(t, name));
+  for (int64_t i = 0; i < trace_count(t); i++) {
+    const trace_tensor tensor = trace_tensor_at(t, i);
+    table_put(rows, INK_OFF, "%s", tensor.name);
+    table_put(rows, INK_FAINT, "%s", tensor.axes);
+    table_put(rows, INK_OFF, "%" PRId64, bytes_of(t, tensor.name));
   }
   table_print(rows, 0);
-  printf("%" PRId64 " tensors, %" PRId64 " bytes in all\n", att_capture_count(capture),
-         att_capture_bytes(capture));
+  printf("%" PRId64 " tensors, %" PRId64 " bytes in all\n", trace_count(t), trace_bytes(t));
 }
 
 /* The least and greatest of what is not hidden. */
@@ -177,7 +225,7 @@ static void print_summary(const trace *t, const term *out) {
   table *rows = table_new(out, "llrrr");
   static const char *const heads[] = {"name", "axes", "sizes", "least", "greatest"};
   for (int i = 0; i < 5; i++) table_head(rows, heads[i]);
-  for (int64_t i = 0; i < att_capture_count(t->read.capture); i++) {
+  for (int64_t i = 0; i < trace_count(t); i++) {
     const trace_tensor tensor = trace_tensor_at(t, i);
     const att_view *v = &tensor.values;
     float range[2];
@@ -200,9 +248,10 @@ static void print_json(const trace *t) {
   json j = subject_json(t->what);
   edit_json(&j, &t->read.edited);
   json_ints(&j, "tokens", att_session_tokens(session), att_session_length(session));
-  json_int(&j, "bytes", att_capture_bytes(t->read.capture));
+  json_int(&j, "bytes", trace_bytes(t));
+  if (t->back.ran) json_double(&j, "loss", t->back.loss);
   json_open(&j, "tensors", '[');
-  for (int64_t i = 0; i < att_capture_count(t->read.capture); i++) {
+  for (int64_t i = 0; i < trace_count(t); i++) {
     const trace_tensor tensor = trace_tensor_at(t, i);
     json_open(&j, NULL, '{');
     json_string(&j, "name", tensor.name);
@@ -232,12 +281,14 @@ static int show(const trace *t, const cli *c) {
 static int run(const cli *c, int n, char **operands) {
   trace t = choices;
   t.what = &what;
+  what.f32_weights = trace_names_gradients(t.select); /* the way back has no other */
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = reading_choose(&t.read, c, &what, &way);
   if (code == CLI_OK) code = check(&t, c);
   if (code == CLI_OK) code = evaluate(&t, c);
   if (code == CLI_OK) code = show(&t, c);
   reading_close(&t.read);
+  trace_gradients_close(&t.back);
   subject_close(&what);
   return code;
 }
@@ -254,7 +305,8 @@ const command cmd_trace = {
              "Names are those of TransformerLens (docs/sites.md has the table): "
              "blocks.1.attn.hook_pattern are weights [heads, queries, keys], a hidden key having "
              "weight 0 and score -inf. Row i stands at position i and predicts token i + 1. Keys "
-             "and values have as many heads as the model keeps.",
+             "and values have as many heads as the model keeps. With _grad behind it a name is the "
+             "gradient of a loss there: blocks.1.attn.hook_pattern_grad.",
     .options = options,
     .run = run,
 };

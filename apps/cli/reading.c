@@ -167,7 +167,8 @@ static att_status start(reading *r, const char *select, const att_capture_option
   room.encoder_tokens = r->what->n;
   room.context = r->more + (!two ? r->what->n : r->n_answer > 0 ? r->n_answer : 1);
   att_status status = att_session_create(&r->session, r->what->model, &room);
-  if (status == ATT_OK) status = att_capture_create_part(&r->capture, r->session, select, parts);
+  if (status == ATT_OK && *select)
+    status = att_capture_create_part(&r->capture, r->session, select, parts);
   return status;
 }
 

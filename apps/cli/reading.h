@@ -72,7 +72,8 @@ int reading_choose(reading *r, const cli *c, const subject *what, const reading_
  * decoder's tokens up to position `end`. */
 int reading_start(reading *r, const cli *c, const char *sites, int64_t end);
 
-/* The same of sites by their whole names and of parts; at `end` 0 nothing is read. */
+/* The same of sites by their whole names and of parts; none if `select` is empty; at `end` 0
+ * nothing is read. */
 int reading_start_part(reading *r, const cli *c, const char *select,
                        const att_capture_options *parts, int64_t end);
 

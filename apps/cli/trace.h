@@ -3,6 +3,7 @@
 #define ATTEND_CLI_TRACE_H
 
 #include "reading.h"
+#include "trace_gradients.h"
 
 typedef struct trace {
   const subject *what;
@@ -11,7 +12,9 @@ typedef struct trace {
   int64_t budget;                     /* megabytes */
   int64_t n_new;                      /* tokens to go on with */
   bool plan;                          /* nothing is read */
+  const char *target;                 /* of the loss whose gradients are kept, or NULL */
   reading read;
+  trace_gradients back;
 } trace;
 
 /* A captured tensor with what its axes mean. */
@@ -25,6 +28,9 @@ typedef struct trace_tensor {
   const int32_t *row_ids, *key_ids; /* tokens of positions, from 0 on */
 } trace_tensor;
 
+/* What is kept: values, then gradients. */
+int64_t trace_count(const trace *t);
+int64_t trace_bytes(const trace *t);
 trace_tensor trace_tensor_at(const trace *t, int64_t index);
 
 /* Writes all tensors to t->output, by its ending; "-" is CSV on standard output.

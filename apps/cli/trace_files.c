@@ -32,9 +32,9 @@ static char *join(const int32_t *ids, int64_t n) {
 
 static att_status write_safetensors(const trace *t, int64_t n, const char *const *names,
                                     const att_view *views) {
-  enum { PAIRS = 7, MOST_PAIRS = 9 };
+  enum { PAIRS = 7, MOST_PAIRS = 11 };
   const edit_set *edited = &t->read.edited;
-  char numerics[12], head[24], position[24];
+  char numerics[12], head[24], position[24], loss[32];
   snprintf(numerics, sizeof numerics, "%d", ATT_NUMERICS);
   snprintf(head, sizeof head, "%" PRId64, t->heads.first);
   snprintf(position, sizeof position, "%" PRId64, t->positions.first);
@@ -58,6 +58,15 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
     metadata[2 * pairs] = "edit_source";
     metadata[2 * pairs++ + 1] = edited->source_path;
   }
+  if (t->back.ran) {
+    snprintf(loss, sizeof loss, "%.17g", t->back.loss);
+    metadata[2 * pairs] = "loss";
+    metadata[2 * pairs++ + 1] = loss;
+  }
+  if (t->target) {
+    metadata[2 * pairs] = "target";
+    metadata[2 * pairs++ + 1] = t->target;
+  }
   att_status status =
       att_safetensors_write(t->what->runtime, t->output, n, names, views, pairs, metadata);
   free(prompt);
@@ -66,7 +75,7 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
 }
 
 static int write_arrays(const trace *t, const cli *c) {
-  int64_t n = att_capture_count(t->read.capture);
+  int64_t n = trace_count(t);
   if (cli_path_ends_with(t->output, ".npy") && n > 1)
     return cli_usage(c, ".npy holds one tensor, not %" PRId64 ": write .npz", n);
   const char **names = memory_get((size_t)n, sizeof *names);
@@ -148,7 +157,7 @@ static int write_csv(const trace *t, const cli *c) {
   FILE *out = standard ? stdout : fopen(t->output, "w");
   if (!out) return cli_fail(c, "%s: %s", t->output, strerror(errno));
   fputs("name,layer,head,query,query_token,key,key_token,dim,value\n", out);
-  for (int64_t i = 0; i < att_capture_count(t->read.capture); i++) {
+  for (int64_t i = 0; i < trace_count(t); i++) {
     trace_tensor tensor = trace_tensor_at(t, i);
     put_tensor(out, t, &tensor);
   }

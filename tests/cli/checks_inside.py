@@ -362,3 +362,28 @@ def check_page_tells_nan_from_hidden(program):
         values = data_of_page(path)["heads"][0]["values"]
     wanted = [["NaN" if j <= i else None for j in range(len(values))] for i in range(len(values))]
     return None if values == wanted and len(values) > 1 else f"values {values}"
+
+
+def check_trace_gradients(program):
+    """gradients of logits are softmax less the token that comes, of a target and of a text"""
+    for target in ("Turing", None):
+        value = read_json(program, "trace", "--select", "logits,logits_grad", "--quiet",
+                          *(["--target", target] if target else []))
+        logits, gradients = (t["values"] for t in value["tensors"])
+        tokens, losses = value["tokens"], []
+        wanted = read_json(program, "tokenize", "--", target)["ids"][-1] if target else None
+        for i, (row, gradient) in enumerate(zip(logits, gradients)):
+            last = i == len(logits) - 1
+            token = (wanted if last else None) if target else (None if last else tokens[i + 1])
+            total = sum(math.exp(x - max(row)) for x in row)
+            p = [math.exp(x - max(row)) / total for x in row]
+            counts = 1 if target else len(logits) - 1
+            expected = [0.0 if token is None else (x - (k == token)) / counts
+                        for k, x in enumerate(p)]
+            if far(gradient, expected, 1e-6):
+                return f"{target}, row {i}: {far(gradient, expected, 1e-6)}"
+            if token is not None:
+                losses.append(-math.log(p[token]))
+        if abs(value["loss"] - sum(losses) / len(losses)) > 1e-5:
+            return f"loss {value['loss']}, not {sum(losses) / len(losses)}"
+    return None
