@@ -21,6 +21,7 @@ enum { DISTANCES = 8, PROBE_MOST = 256, COPIED_TOP = 5 };
 
 static subject what;
 static reading_options way;
+static dump_options source;
 static int sort;
 static int64_t top, probe;
 static bool ascending, without_first, copying, ablate;
@@ -28,6 +29,7 @@ static bool ascending, without_first, copying, ablate;
 static const option options[] = {
     SUBJECT_OPTIONS(what),
     READING_OPTIONS(way),
+    DUMP_OPTIONS(source),
     {"sort", 's', OPTION_CHOICE, &sort,
      "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm|copying|copied|"
      "ablated",
@@ -100,6 +102,7 @@ static double measure_norm(att_view result, int64_t head) {
 }
 
 static void measure(head_row *row, const reading *r, att_view weights, att_view result) {
+  const int32_t *tokens = r->saved && !r->saved->named ? NULL : r->query_ids;
   att_pattern_options how;
   att_pattern_options_init(&how);
   how.without_first_key = without_first;
@@ -108,8 +111,8 @@ static void measure(head_row *row, const reading *r, att_view weights, att_view 
     const int64_t offset = m == ATT_PATTERN_INDUCTION ? probe - 1 : probe;
     if (probe && (m == ATT_PATTERN_INDUCTION || m == ATT_PATTERN_DUPLICATE))
       (void)att_pattern_diagonal(&v, weights, offset, what.n - probe);
-    else /* what a pattern of cross attention does not have stays NaN */
-      (void)att_pattern_measure(&v, (att_pattern)m, weights, r->query_ids, &how);
+    else /* what a pattern of cross attention, or a dump without tokens, does not have is NaN */
+      (void)att_pattern_measure(&v, (att_pattern)m, weights, tokens, &how);
     row->value[m] = v.value;
   }
   row->value[NORM] = measure_norm(result, row->head);
@@ -271,6 +274,22 @@ static int open_probe(int32_t *ids, const cli *c, int n) {
   return CLI_OK;
 }
 
+static int check_dump(const cli *c, int n) {
+  if (n > 0 || probe) return cli_usage(c, "--dump stands in place of a model and a prompt");
+  if (ablate || copying)
+    return cli_usage(c, "--%s needs a model, and a dump is none", ablate ? "ablate" : "copying");
+  if (edit_given(&way.edits)) return cli_usage(c, "--edit needs a model, and a dump is none");
+  return sort > NORM ? cli_usage(c, "--sort: a dump has no such number") : CLI_OK;
+}
+
+/* What another program has saved. */
+static int read_dump(reading *r, dump *saved, const cli *c, int n) {
+  int code = check_dump(c, n);
+  if (code == CLI_OK) code = dump_open(saved, &what, c, &source);
+  if (code == CLI_OK) reading_of_dump(r, &what, saved);
+  return code;
+}
+
 static int check(const cli *c) {
   const att_model_info *info = att_model_describe(what.model);
   if (sort == ABLATED + 1 && !ablate) return cli_usage(c, "--sort ablated goes with --ablate");
@@ -286,19 +305,25 @@ static int check(const cli *c) {
   return CLI_OK;
 }
 
-static int run(const cli *c, int n, char **operands) {
+static int read_model(reading *r, const cli *c, int n, char **operands) {
   static int32_t probe_ids[3 * PROBE_MOST];
-  reading r = {0};
-  head_row *rows = NULL;
+  if (source.tokens) return cli_usage(c, "--tokens is for --dump");
   int code = probe ? open_probe(probe_ids, c, n) : subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = check(c);
-  if (code == CLI_OK) code = reading_choose(&r, c, &what, &way);
-  if (code == CLI_OK)
-    code = reading_start(
-        &r, c, r.across ? "*.cross_attn.hook_pattern" : "*.attn.hook_pattern,*.attn.hook_result",
-        r.n_queries);
+  if (code == CLI_OK) code = reading_choose(r, c, &what, &way);
+  if (code != CLI_OK) return code;
+  return reading_start(
+      r, c, r->across ? "*.cross_attn.hook_pattern" : "*.attn.hook_pattern,*.attn.hook_result",
+      r->n_queries);
+}
+
+static int run(const cli *c, int n, char **operands) {
+  reading r = {0};
+  dump saved = {0};
+  head_row *rows = NULL;
+  int code = source.path ? read_dump(&r, &saved, c, n) : read_model(&r, c, n, operands);
   if (code == CLI_OK) {
-    rows = memory_get((size_t)(r.layers * att_model_describe(what.model)->heads), sizeof *rows);
+    rows = memory_get((size_t)(r.layers * r.heads), sizeof *rows);
     int64_t count = measure_all(rows, &r);
     if (copying) code = measure_copying(rows, count, c);
     if (ablate && code == CLI_OK) code = take_out(rows, count, c);
@@ -313,6 +338,7 @@ static int run(const cli *c, int n, char **operands) {
   }
   free(rows);
   reading_close(&r);
+  dump_close(&saved);
   subject_close(&what);
   return code;
 }

@@ -9,6 +9,7 @@
 
 static subject what;
 static reading_options way;
+static dump_options source;
 static const char *output;
 static int64_t zoom; /* 0: not given */
 static look_options choices = {
@@ -17,6 +18,7 @@ static look_options choices = {
 static const option options[] = {
     SUBJECT_OPTIONS(what),
     READING_OPTIONS(way),
+    DUMP_OPTIONS(source),
     {"layer", 'L', OPTION_INT, &choices.layer, "l", 0, 1e6, "this layer only"},
     {"head", 'H', OPTION_INT, &choices.head, "h", 0, 1e6,
      "this head only, large; of the last layer unless -L says another"},
@@ -58,9 +60,12 @@ static int check_rollout(const look *l, const cli *c) {
 static int check(look *l, const cli *c) {
   int code = check_rollout(l, c);
   if (code != CLI_OK) return code;
-  const att_model_info *info = att_model_describe(what.model);
   l->layers = l->read.layers;
-  l->heads = info->heads;
+  l->heads = l->read.heads;
+  if (l->read.saved && l->options.stage != STAGE_WEIGHTS)
+    return cli_usage(c, "--stage: a dump has weights alone");
+  if (l->read.saved && l->options.rollout && l->read.n_queries != l->read.n_keys)
+    return cli_usage(c, "--rollout: this dump has not as many queries as keys");
   if (l->options.layer >= l->layers)
     return cli_usage(c, "-L %lld: the layers are 0 to %lld", (long long)l->options.layer,
                      (long long)l->layers - 1);
@@ -81,6 +86,7 @@ static int check(look *l, const cli *c) {
 
 static int evaluate(look *l, const cli *c) {
   char sites[160], layer[24] = "*";
+  if (l->read.saved) return CLI_OK;
   if (l->options.layer >= 0) snprintf(layer, sizeof layer, "%lld", (long long)l->options.layer);
   snprintf(sites, sizeof sites, "%s.%s.%s,%s.%s.%s", layer, l->read.part,
            look_sites[l->options.stage], layer, l->read.part, look_sites[STAGE_MASK]);
@@ -126,10 +132,23 @@ static void print_json(const look *l) {
   json_end(&j);
 }
 
+static int open_reading(look *l, dump *saved, const cli *c, int n, char **operands) {
+  if (!source.path) {
+    if (source.tokens) return cli_usage(c, "--tokens is for --dump");
+    const int code = subject_open(&what, c, n, operands);
+    return code == CLI_OK ? reading_choose(&l->read, c, &what, &way) : code;
+  }
+  if (n > 0) return cli_usage(c, "--dump stands in place of a model and a prompt");
+  if (edit_given(&way.edits)) return cli_usage(c, "--edit needs a model, and a dump is none");
+  const int code = dump_open(saved, &what, c, &source);
+  if (code == CLI_OK) reading_of_dump(&l->read, &what, saved);
+  return code;
+}
+
 static int run(const cli *c, int n, char **operands) {
   look l = {.what = &what, .options = choices};
-  int code = subject_open(&what, c, n, operands);
-  if (code == CLI_OK) code = reading_choose(&l.read, c, &what, &way);
+  dump saved = {0};
+  int code = open_reading(&l, &saved, c, n, operands);
   if (code == CLI_OK) code = check(&l, c);
   if (code == CLI_OK) code = evaluate(&l, c);
   if (code == CLI_OK && l.options.rollout && look_roll(&l) != ATT_OK) code = cli_fail_status(c);
@@ -143,8 +162,8 @@ static int run(const cli *c, int n, char **operands) {
       look_grid_text(c, &l);
   }
   free(l.rolled);
-  free(l.rolled_scores);
   reading_close(&l.read);
+  dump_close(&saved);
   subject_close(&what);
   return code;
 }

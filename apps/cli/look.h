@@ -23,14 +23,14 @@ typedef struct look {
   look_options options;
   reading read;
   int64_t layers, heads;
-  float *rolled; /* [T,T]: all layers as one map, or NULL; its hidden keys: */
-  float *rolled_scores;
+  float *rolled; /* [T,T]: all layers as one map, or NULL */
 } look;
 
 /* A T × S map of one head, with what its picture needs. */
 typedef struct look_map {
-  att_view values;   /* [T,S] */
-  att_view scores;   /* [T,S]: -inf where a key is hidden */
+  att_view values; /* [T,S] */
+  att_view scores; /* [T,S]: -inf where a key is hidden; absent: keys behind are, if */
+  bool causal;
   int64_t rows, n;   /* T, S */
   int64_t first_key; /* 1 if the first column is not drawn */
   float limit;       /* the largest magnitude, the first column left out unless shown */

@@ -74,8 +74,8 @@ static void put_data(FILE *out, const look *l) {
   const look_choice k = look_choice_of(l);
   json j = json_begin(out);
   json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(l->what->model)->name);
-  json_string(&j, "class", att_runtime_class(l->what->runtime));
+  json_string(&j, "model", subject_name(l->what));
+  json_string(&j, "class", l->read.saved ? "dump" : att_runtime_class(l->what->runtime));
   edit_json(&j, &l->read.edited);
   char name[LOOK_NAME];
   look_name(name, l, 0, 0);

@@ -17,7 +17,9 @@ static float element(const att_view *view, int64_t i, int64_t j) {
 
 /* A hidden key counts as -inf at every stage, though its weight is 0. */
 static float at(const look_map *m, int64_t i, int64_t j) {
-  return element(&m->scores, i, j) == -INFINITY ? -INFINITY : element(&m->values, i, j);
+  const bool hidden =
+      m->scores.data ? element(&m->scores, i, j) == -INFINITY : m->causal && j > i + m->n - m->rows;
+  return hidden ? -INFINITY : element(&m->values, i, j);
 }
 
 static att_view site_of(const look *l, int64_t layer, int64_t head, look_stage stage) {
@@ -46,15 +48,14 @@ static float first_mass(const look *l, const look_map *m) {
 }
 
 look_map look_map_of(const look *l, int64_t layer, int64_t head) {
-  look_map m = {.rows = l->read.n_queries, .n = l->read.n_keys};
+  look_map m = {.rows = l->read.n_queries, .n = l->read.n_keys, .causal = l->read.causal};
   m.values = site_of(l, layer, head, (look_stage)l->options.stage);
   m.scores = site_of(l, layer, head, STAGE_MASK);
   if (l->rolled) {
-    const int64_t square[2] = {m.rows, m.n};
-    m.values = att_view_of(l->rolled, ATT_F32, 2, square);
-    m.scores = att_view_of(l->rolled_scores, ATT_F32, 2, square);
+    m.values = att_view_of(l->rolled, ATT_F32, 2, (int64_t[]){m.rows, m.n});
+    m.scores = att_view_none();
   }
-  if (!m.values.data || !m.scores.data) return m;
+  if (!m.values.data) return m;
   bool weights = l->options.stage == STAGE_WEIGHTS;
   bool drawn = l->options.first != FIRST_HIDE || m.n == 1;
   bool counts = l->options.first == FIRST_SHOW || m.n == 1 || !weights;
@@ -92,9 +93,6 @@ att_status look_roll(look *l) {
   for (int64_t i = 0; i < l->read.layers; i++)
     patterns[i] = reading_site(&l->read, i, "attn.hook_pattern");
   l->rolled = memory_get((size_t)(n * n), sizeof *l->rolled);
-  l->rolled_scores = memory_get((size_t)(n * n), sizeof *l->rolled_scores);
-  for (int64_t c = 0; l->read.causal && c < n * n; c++)
-    if (c % n > c / n) l->rolled_scores[c] = -INFINITY;
   const att_status status = att_rollout(att_view_of(l->rolled, ATT_F32, 2, (int64_t[]){n, n}),
                                         l->what->runtime, patterns, l->read.layers, &how);
   free(patterns);

@@ -177,7 +177,7 @@ static void put_grid(FILE *out, const look *l, const term *t, const look_choice 
 void look_write_svg(FILE *out, const look *l, const term *t) {
   static const char *const stages[] = {"q · k", "scaled scores", "scores", "weights"};
   const look_choice k = look_choice_of(l);
-  const char *model = att_model_describe(l->what->model)->name;
+  const char *model = subject_name(l->what);
   char title[256];
   bool one = k.layer_end - k.layer == 1 && k.head_end - k.head == 1;
   char name[LOOK_NAME];

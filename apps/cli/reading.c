@@ -116,6 +116,7 @@ int reading_choose(reading *r, const cli *c, const subject *what, const reading_
                  .part = "attn",
                  .causal = info->kind == ATT_MODEL_DECODER,
                  .layers = info->layers,
+                 .heads = info->heads,
                  .query_ids = what->ids,
                  .key_ids = what->ids,
                  .n_queries = what->n,
@@ -133,6 +134,20 @@ int reading_choose(reading *r, const cli *c, const subject *what, const reading_
     return cli_fail(c, "the prompt has %lld tokens, the context holds %lld", (long long)what->n,
                     (long long)info->context);
   return CLI_OK;
+}
+
+void reading_of_dump(reading *r, const subject *what, const dump *saved) {
+  *r = (reading){.what = what,
+                 .stack = "blocks",
+                 .part = "attn",
+                 .causal = saved->causal,
+                 .layers = saved->layers,
+                 .heads = saved->heads,
+                 .key_ids = saved->ids,
+                 .n_queries = saved->queries,
+                 .n_keys = saved->keys,
+                 .query_ids = saved->ids + saved->keys - saved->queries,
+                 .saved = saved};
 }
 
 /* ---- reading ---- */
@@ -206,6 +221,8 @@ void reading_close(reading *r) {
 att_view reading_site(const reading *r, int64_t layer, const char *site) {
   char name[96];
   att_view view;
+  if (r->saved)
+    return strcmp(site, "attn.hook_pattern") ? att_view_none() : r->saved->patterns[layer];
   snprintf(name, sizeof name, "%s.%lld.%s", r->stack, (long long)layer, site);
   return att_capture_get(&view, r->capture, name) == ATT_OK ? view : att_view_none();
 }

@@ -9,6 +9,7 @@
 #define ATTEND_CLI_READING_H
 
 #include "attend/capture.h"
+#include "dump.h"
 #include "edit_options.h"
 #include "subject.h"
 
@@ -51,7 +52,7 @@ typedef struct reading {
   const char *part;  /* "attn", "cross_attn" */
   bool across;       /* keys are other tokens than queries */
   bool causal;       /* a query sees no key after itself */
-  int64_t layers;
+  int64_t layers, heads;
   const int32_t *query_ids, *key_ids;
   int64_t n_queries, n_keys;
   int32_t *answer; /* of a decoder beside an encoder, its first token included */
@@ -61,11 +62,15 @@ typedef struct reading {
   edit_set edited;
   att_session *session;
   att_capture *capture;
+  const dump *saved; /* in place of these, or NULL */
 } reading;
 
 /* Finds out what reads what. Returns an exit code, after a complaint if it is not 0;
  * reading_close follows in any case. */
 int reading_choose(reading *r, const cli *c, const subject *what, const reading_options *options);
+
+/* What another program has read and saved; it is complete then. */
+void reading_of_dump(reading *r, const subject *what, const dump *saved);
 
 /* Begins: captures `sites`, patterns that begin behind the stack's name and are
  * separated by commas ("*.attn.*"), and reads the prompt with an encoder, or a

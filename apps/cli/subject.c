@@ -153,9 +153,14 @@ int subject_token(int32_t *out, const subject *s, const cli *c, const char *give
                    given_as, text);
 }
 
+const char *subject_name(const subject *s) {
+  return s->model ? att_model_describe(s->model)->name : s->name;
+}
+
 label subject_label(const subject *s, const term *t, int32_t id, int most) {
   const char *bytes;
   size_t n;
+  if (s->texts) return label_of(t, s->texts[id], strlen(s->texts[id]), most);
   if (s->tokenizer && att_tokenizer_bytes(&bytes, &n, s->tokenizer, id) == ATT_OK) {
     if (!att_tokenizer_is_special(s->tokenizer, id)) return label_of(t, bytes, n, most);
     char name[64];
@@ -170,9 +175,15 @@ label subject_label(const subject *s, const term *t, int32_t id, int most) {
 json subject_json(const subject *s) {
   json j = json_begin(stdout);
   json_open(&j, NULL, '{');
-  json_string(&j, "model", att_model_describe(s->model)->name);
-  json_string(&j, "class", att_runtime_class(s->runtime));
+  json_string(&j, "model", subject_name(s));
+  if (s->model) json_string(&j, "class", att_runtime_class(s->runtime));
   json_ints(&j, "prompt_tokens", s->ids, s->n);
+  if (s->texts) {
+    json_open(&j, "prompt_texts", '[');
+    for (int64_t i = 0; i < s->n; i++)
+      json_bytes(&j, NULL, s->texts[s->ids[i]], strlen(s->texts[s->ids[i]]));
+    json_close(&j);
+  }
   return j;
 }
 

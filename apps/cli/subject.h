@@ -25,6 +25,8 @@ typedef struct subject {
   const int32_t *ids; /* the prompt's tokens, BOS included where one is added */
   int64_t n;
   att_encoding *encoding;
+  const char *name;         /* of what has no model: a dump's file */
+  const char *const *texts; /* of its tokens, or NULL: ids are places in it */
 } subject;
 
 /* Rows for a command's table of options. */
@@ -72,6 +74,9 @@ void subject_close(subject *s);
  * code. */
 int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
                   const char *text);
+
+/* What is looked at: the model's name, or the file's. */
+const char *subject_name(const subject *s);
 
 /* A token as text for people, at most `most` columns; "#12" without a tokenizer. */
 label subject_label(const subject *s, const term *t, int32_t id, int most);

@@ -255,6 +255,56 @@ def check_packed_npz_is_read(program):
     return None if logits[0] == logits[1] == logits[2] else "other numbers"
 
 
+def check_dump_is_the_run_it_was_made_of(program):
+    """heads and look of a dump give the numbers of the run (published model)"""
+    prompt = ["-m", MODEL, "--quiet", "Lily was a girl. Lily was"]
+    want = read_json(program, "heads", *prompt)
+    with tempfile.TemporaryDirectory() as folder:
+        texts = os.path.join(folder, "tokens.txt")
+        with open(texts, "w", encoding="utf-8") as file:
+            file.write("".join(f"<{token}>\n" for token in want["query_tokens"]))
+        for ending in (".npz", ".safetensors"):
+            path = os.path.join(folder, "run" + ending)
+            read_json(program, "trace", "-s", "*.hook_pattern", "-o", path, *prompt)
+            said = read_json(program, "heads", "--dump", path, "--tokens", texts)
+            for a, b in zip(said["heads"], want["heads"], strict=True):
+                if any(a[key] != b[key] for key in a if key != "norm"):
+                    return f"{ending}: {a}, not {b}"
+            maps = [read_json(program, "look", *way)["heads"]
+                    for way in (["--dump", path], prompt)]
+            if maps[0] != maps[1]:
+                return f"{ending}: look shows other numbers"
+            picture = os.path.join(folder, "x.svg")
+            done = run(program, "look", "--dump", path, "--tokens", texts, "-H", "1", "-o", picture)
+            drawn = numbers_of_svg(picture)
+            if done.returncode or drawn.count(None) != len(drawn) - sum(range(
+                    len(want["query_tokens"]) + 1)):
+                return f"{ending}: {done.stderr} {len(drawn)} cells"
+    return None
+
+
+def check_damaged_dumps_are_refused(program):
+    """a dump that is cut off or damaged is refused in one line"""
+    with tempfile.TemporaryDirectory() as folder:
+        for ending in (".npz", ".safetensors"):
+            whole, part = (os.path.join(folder, name + ending) for name in ("a", "b"))
+            read_json(program, "trace", "--quiet", "-o", whole, "Ada Lovelace met Alan Turing")
+            with open(whole, "rb") as file:
+                data = file.read()
+            for n in range(0, len(data), len(data) // 30):
+                with open(part, "wb") as file:
+                    file.write(data[:n])
+                done = run(program, "look", "--dump", part)
+                if done.returncode != 1 or done.stdout or done.stderr.count(b"\n") != 1:
+                    return f"{ending} cut at {n}: {done}"
+                with open(part, "wb") as file:
+                    file.write(data[:n] + bytes([data[n] ^ 0x55]) + data[n + 1:])
+                done = run(program, "heads", "--dump", part)
+                if done.returncode not in (0, 1) or done.returncode and done.stdout:
+                    return f"{ending} damaged at {n}: {done}"
+    return None
+
+
 def numbers_of_svg(path):
     """What the titles of an SVG's cells say, hidden ones as None; the file must be XML."""
     titles = [e.text for e in xml.etree.ElementTree.parse(path).iter() if e.tag.endswith("title")]
