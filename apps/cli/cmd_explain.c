@@ -62,8 +62,8 @@ const command cmd_explain = {
         "Runs the model on PROMPT and writes out the arithmetic of one query in one head: the "
         "query, its product with each key, scale, mask, softmax, the weighted values and their "
         "sum. Every number is one that the model's own run made.\n\n"
-        "Without PROMPT and MODEL: the built-in model on a sentence where its second layer finds "
-        "the word that followed the last time. Positions count from 0, BOS included; the row at "
+        "Without PROMPT: the built-in model on a sentence that it was made for. Positions count "
+        "from 0, BOS included; the row at "
         "position i predicts the token at i + 1.",
     .options = options,
     .run = run,

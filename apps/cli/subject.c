@@ -79,15 +79,26 @@ int subject_read_text(subject *s, const cli *c, int n, char **operands) {
   return CLI_OK;
 }
 
+/* What to look at when there is no prompt: built-in models at what they were made for. */
+static const char *example_of(const char *model) {
+  static const struct {
+    const char *model, *prompt;
+  } examples[] = {{"hand", "Ada Lovelace met Alan Turing . Ada"}}; /* the default one first */
+  for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+    if (!model || strcmp(model, examples[i].model) == 0) return examples[i].prompt;
+  return NULL;
+}
+
 static int find_prompt(subject *s, const cli *c, int n, char **operands) {
   if ((s->given_ids.n > 0) + (s->file_path != NULL) + (n > 0) > 1)
     return cli_usage(c, "PROMPT, --ids and --file exclude each other");
   if (s->given_ids.n > 0) return CLI_OK;
   if (s->file_path) return read_prompt(s, c);
-  if (n == 0 && s->model_path)
+  const char *example = example_of(s->model_path);
+  if (n == 0 && !example)
     return cli_usage(c, "needs a PROMPT (\"\" for none), --ids or --file (attend help %s)",
                      c->command);
-  s->prompt = n > 0 ? operands[0] : SUBJECT_EXAMPLE;
+  s->prompt = n > 0 ? operands[0] : example;
   s->prompt_bytes = strlen(s->prompt);
   return CLI_OK;
 }

@@ -31,10 +31,15 @@ typedef struct subject {
 
 /* Rows for a command's table of options. */
 #define SUBJECT_MODEL_OPTIONS(s)                                                                   \
-  {"model",     'm',                                                                               \
-   OPTION_TEXT, &(s).model_path,                                                                   \
-   "MODEL",     0,                                                                                 \
-   0,           "Hugging Face directory, .gguf or llama2.c .bin; default: the built-in model"},    \
+  {"model",                                                                                        \
+   'm',                                                                                            \
+   OPTION_TEXT,                                                                                    \
+   &(s).model_path,                                                                                \
+   "MODEL",                                                                                        \
+   0,                                                                                              \
+   0,                                                                                              \
+   "Hugging Face directory, .gguf, llama2.c .bin or a built-in model (hand, induction); "          \
+   "default: hand"},                                                                               \
   {                                                                                                \
     "tokenizer", 'z', OPTION_TEXT, &(s).tokenizer_path, "FILE", 0, 0,                              \
         "tokenizer; default: the one that lies beside the model"                                   \
@@ -49,10 +54,6 @@ typedef struct subject {
     "file", 'f', OPTION_TEXT, &(s).file_path, "FILE", 0, 0,                                        \
         "reads the prompt from FILE, - for standard input; a newline at its end does not count"    \
   }
-
-/* What to look at when there is neither prompt nor model: shows the built-in
- * model at what it was made for. */
-#define SUBJECT_EXAMPLE "Ada Lovelace met Alan Turing . Ada"
 
 /* Opens the model. Returns an exit code, after a complaint if it is not 0; in
  * any case subject_close must follow. */
