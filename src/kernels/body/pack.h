@@ -9,8 +9,18 @@
       to[j * VN + lane] =                                                                          \
           n + lane < p->n ? widen(from[lane * p->row_stride + j * p->k_stride]) : 0.0f;            \
   }                                                                                                \
+  /* Up to eight panels of adjacent columns side by side, as memory has them. */                   \
+  static void body_pack_columns_##suffix(float *panels, const type *rows, const att_pack *p) {     \
+    int64_t whole = p->n / VN;                                                                     \
+    for (int64_t first = 0; first < whole; first += 8)                                             \
+      for (int64_t j = 0; j < p->k; j++)                                                           \
+        for (int64_t n = first; n < whole && n < first + 8; n++)                                   \
+          v_store(panels + n * p->panel_stride + j * VN, load(rows + j * p->k_stride + n * VN));   \
+  }                                                                                                \
   static void body_pack_##suffix(float *panels, const type *rows, const att_pack *p) {             \
-    for (int64_t n = 0; n < p->n; n += VN) {                                                       \
+    bool columns = p->row_stride == 1 && p->k_stride != 1;                                         \
+    if (columns) body_pack_columns_##suffix(panels, rows, p);                                      \
+    for (int64_t n = columns ? p->n / VN * VN : 0; n < p->n; n += VN) {                            \
       float *to = panels + n / VN * p->panel_stride;                                               \
       const type *from = rows + n * p->row_stride;                                                 \
       int64_t j = 0;                                                                               \
@@ -21,8 +31,6 @@
           v_transpose16(block);                                                                    \
           for (int r = 0; r < VN; r++) v_store(to + (j + r) * VN, block[r]);                       \
         }                                                                                          \
-      } else if (n + VN <= p->n && p->row_stride == 1) {                                           \
-        for (; j < p->k; j++) v_store(to + j * VN, load(from + j * p->k_stride));                  \
       }                                                                                            \
       for (; j < p->k; j++) body_pack_element_##suffix(to, from, p, n, j);                         \
     }                                                                                              \

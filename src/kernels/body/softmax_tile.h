@@ -5,21 +5,35 @@
  * their sums. What is left to add or compare inside a row is turned so that rows
  * become lanes. The order of every sum is that of ref/softmax_tile.h. */
 
-/* Lane i: the largest lane of rows[i]. */
-V_INLINE vf body_max_rows(vf rows[VN]) {
-  v_transpose16(rows);
-  for (int half = VN / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) rows[i] = v_max(rows[i], rows[i + half]);
-  return rows[0];
+/* Lane i: the largest lane of rows[i], or with `add` their tree16. */
+#ifdef V_SPLITS
+V_INLINE vf body_fold(vf a, vf b, const int lanes, const bool add) {
+  vf low, high;
+  v_split(&low, &high, a, b, lanes);
+  return add ? v_add(low, high) : v_max(low, high);
 }
 
-/* Lane i: tree16 of rows[i]. */
-V_INLINE vf body_tree_rows(vf rows[VN]) {
+/* Two rows share a vector after the first step, then four, eight, all: half the
+ * shuffles of a transpose. */
+V_INLINE vf body_fold_rows(vf rows[VN], const bool add) {
+  vf x[VN / 2];
+  for (int i = 0; i < 4; i++) {
+    x[2 * i] = body_fold(rows[i], rows[i + 4], 8, add);
+    x[2 * i + 1] = body_fold(rows[i + 8], rows[i + 12], 8, add);
+  }
+  for (int i = 0; i < 4; i++) x[i] = body_fold(x[2 * i], x[2 * i + 1], 4, add);
+  for (int i = 0; i < 2; i++) x[i] = body_fold(x[2 * i], x[2 * i + 1], 2, add);
+  return body_fold(x[0], x[1], 1, add);
+}
+#else
+V_INLINE vf body_fold_rows(vf rows[VN], const bool add) {
   v_transpose16(rows);
   for (int half = VN / 2; half > 0; half /= 2)
-    for (int i = 0; i < half; i++) rows[i] = v_add(rows[i], rows[i + half]);
+    for (int i = 0; i < half; i++)
+      rows[i] = add ? v_add(rows[i], rows[i + half]) : v_max(rows[i], rows[i + half]);
   return rows[0];
 }
+#endif
 
 V_INLINE vf body_alibi(vf x, const att_softmax_tile *t, int64_t r, int64_t c) {
   int64_t relative = t->position[r] - (t->first_key + c);
@@ -179,7 +193,7 @@ static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows
                : scaled ? body_scores(t, first + i, false)
                         : body_products(t, first + i);
   for (int i = rows; i < VN; i++) lanes[i] = v_set1(0.0f);
-  vf largest = body_max_rows(lanes), none = v_set1(-INFINITY);
+  vf largest = body_fold_rows(lanes, false), none = v_set1(-INFINITY);
   if (!scaled) largest = v_mul(v_set1(t->scale), largest);
   vf old = v_load_n(t->m + first, rows), max = v_max(old, largest);
   vf factor = v_select(v_eq(old, none), v_set1(1.0f), v_exp(v_sub(old, max)));
@@ -196,7 +210,7 @@ static void body_softmax_rows(const att_softmax_tile *t, int64_t first, int rows
     if (t->keep)
       for (int64_t c = 0; c < t->cols; c++) t->s[r * t->s_row + c] *= t->keep[r * t->keep_row + c];
   }
-  vf l = v_fma(v_load_n(t->l + first, rows), factor, body_tree_rows(lanes));
+  vf l = v_fma(v_load_n(t->l + first, rows), factor, body_fold_rows(lanes, true));
   v_store_n(t->l + first, l, rows);
   v_store_n(t->m + first, max, rows);
   v_store_n(t->factor + first, factor, rows);

@@ -148,6 +148,26 @@ static inline void v_transpose16(vf r[VN]) {
   }
 }
 
+/* Of each 2 * lanes lanes of a, then of b: the first half to *low, the other to *high. */
+#define V_SPLITS 1
+static inline void v_split(vf *low, vf *high, vf a, vf b, int lanes) {
+  switch (lanes) {
+  case 8:
+    *low = _mm512_shuffle_f32x4(a, b, 0x44);
+    *high = _mm512_shuffle_f32x4(a, b, 0xEE);
+    break;
+  case 4:
+    *low = _mm512_shuffle_f32x4(a, b, 0x88);
+    *high = _mm512_shuffle_f32x4(a, b, 0xDD);
+    break;
+  case 2: /* inside each 4 lanes, a and b in turn */
+    *low = _mm512_shuffle_ps(a, b, 0x44);
+    *high = _mm512_shuffle_ps(a, b, 0xEE);
+    break;
+  default: *low = _mm512_shuffle_ps(a, b, 0x88); *high = _mm512_shuffle_ps(a, b, 0xDD);
+  }
+}
+
 /* Products of bytes, unsigned times signed. Eight of them with weights of 4 bits add up
  * to 30480 in 16 bits; wider ones go to 32 bits at once. */
 #define V_DOT 1
