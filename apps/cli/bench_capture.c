@@ -8,7 +8,7 @@
 
 #include "bench.h"
 
-enum { POSITIONS = 128, RUNS = 2000, MOST_TOKENS = 4096 };
+enum { POSITIONS = 128, RUNS = 1000, MOST_TOKENS = 4096 };
 
 const char *bench_capture_model;
 
