@@ -4,21 +4,15 @@
 #include <string.h>
 
 #include "attend/sdpa.h"
+#include "base/decimal.h"
 #include "base/json.h"
 #include "model/checkpoint.h"
 
-/* A decimal with a point, whatever the locale of the program. */
-static void spell(char text[40], int digits, double value) {
-  snprintf(text, 40, "%.*g", digits, value);
-  for (char *c = text; *c; c++)
-    if (*c == ',') *c = '.';
-}
-
-static void spell_shortest(char text[40], const att_runtime *runtime, double value) {
+static void spell_shortest(char text[ATT_DECIMAL_BYTES], const att_runtime *runtime, double value) {
   bool same = false;
   for (int digits = 1; digits <= 9 && !same; digits++) {
     att_json *json;
-    spell(text, digits, value);
+    att_decimal(text, digits, value);
     if (att_json_parse(&json, runtime, text, strlen(text), "a number") != ATT_OK) continue;
     same = (float)att_json_root(json)->number == (float)value;
     att_json_free(json);
@@ -26,7 +20,7 @@ static void spell_shortest(char text[40], const att_runtime *runtime, double val
 }
 
 void att_put_number(att_config_writer *w, const char *key, double value) {
-  char text[40];
+  char text[ATT_DECIMAL_BYTES];
   spell_shortest(text, w->runtime, value);
   fprintf(w->file, ",\n  \"%s\": %s", key, text);
 }

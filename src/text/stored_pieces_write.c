@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/decimal.h"
 #include "text/load_gguf_parts.h"
 
 /* ---- WordPiece ---- */
@@ -80,13 +81,9 @@ void att_stored_put_t5_steps(FILE *f, const att_stored_tokenizer *s) {
           space, space);
 }
 
-/* A decimal that reads back as the same number, whatever the locale. */
 static void put_score(FILE *f, double score) {
-  char text[40];
-  snprintf(text, sizeof text, "%.17g", score);
-  for (char *c = text; *c; c++)
-    if (*c == ',') *c = '.';
-  fputs(text, f);
+  char text[ATT_DECIMAL_BYTES];
+  fputs(att_decimal(text, 17, score), f);
 }
 
 void att_stored_put_unigram(FILE *f, const att_stored_tokenizer *s) {

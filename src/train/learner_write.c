@@ -8,6 +8,7 @@
 
 #include "attend/archive.h"
 #include "base/alloc.h"
+#include "base/decimal.h"
 #include "base/file.h"
 #include "model/export.h"
 #include "train/learner.h"
@@ -62,13 +63,9 @@ static void put(writer *w, const char *format, ...) {
   if (n > 0) w->n = w->n + (size_t)n < w->room ? w->n + (size_t)n : w->room - 1;
 }
 
-/* Exactly, and with a point in any locale. */
 static void put_real(writer *w, const char *name, double value) {
-  char text[40];
-  snprintf(text, sizeof text, "%.17g", value);
-  for (char *c = text; *c; c++)
-    if (*c == ',') *c = '.';
-  put(w, ",\n  \"%s\": %s", name, text);
+  char text[ATT_DECIMAL_BYTES];
+  put(w, ",\n  \"%s\": %s", name, att_decimal(text, 17, value));
 }
 
 static void put_string(writer *w, const char *text) {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/decimal.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "train/training.h"
@@ -223,12 +224,10 @@ att_status att_training_resume(att_training *t) {
 
 /* ---- log ---- */
 
-/* A decimal with a point in any locale. */
 static void put(char *line, const char *name, double value) {
+  char text[ATT_DECIMAL_BYTES];
   size_t n = strlen(line);
-  snprintf(line + n, LINE - n, ", \"%s\": %.9g", name, value);
-  for (char *c = line + n + 1; *c; c++)
-    if (*c == ',') *c = '.';
+  snprintf(line + n, LINE - n, ", \"%s\": %s", name, att_decimal(text, 9, value));
 }
 
 att_status att_training_log(const att_training *t, const att_training_report *r) {

@@ -172,7 +172,7 @@ static void check_along_gradient(const problem *p, weights *w) {
   }
 }
 
-static void check(const char *family, bool tied, bool documents, bool recompute, double dropout) {
+static problem problem_of(const char *family, bool tied, bool documents) {
   problem p = {.batch = 3, .with_documents = documents};
   bool llama = !strcmp(family, "llama");
   p.config = (d_config){.layers = 2,
@@ -193,6 +193,11 @@ static void check(const char *family, bool tied, bool documents, bool recompute,
     p.targets[i] = i % 7 == 3 ? -1 : (int32_t)(test_random(&random) % 11);
     p.documents[i] = i % 5 >= 2 ? 8 : 3;
   }
+  return p;
+}
+
+static void check(const char *family, bool tied, bool documents, bool recompute, double dropout) {
+  problem p = problem_of(family, tied, documents);
   att_init_options model;
   att_init_options_init(&model);
   model = (att_init_options){.struct_size = sizeof model,

@@ -86,64 +86,66 @@ static void assert_written(const att_tokenizer *t, const char *format, const cha
   att_chat_prompt_free(prompt);
 }
 
+/* Of the conversation above, as published. */
+static const char *const published[][2] = {
+    {"chatml",
+     "<|im_start|>system\nYou are a helpful assistant<|im_end|>\n<|im_start|>user\nHello"
+     "<|im_end|>\n<|im_start|>assistant\nHi there<|im_end|>\n<|im_start|>user\nWho are you"
+     "<|im_end|>\n<|im_start|>assistant\n   I am an assistant   <|im_end|>\n<|im_start|>user\n"
+     "Another question<|im_end|>\n<|im_start|>assistant\n"},
+    {"mistral-v7",
+     "<s>[SYSTEM_PROMPT] You are a helpful assistant[/SYSTEM_PROMPT][INST] Hello[/INST] Hi there"
+     "</s>[INST] Who are you[/INST]    I am an assistant   </s>[INST] Another question[/INST]"},
+    {"mistral-v1",
+     "<s> [INST] You are a helpful assistant\n\nHello [/INST] Hi there</s> [INST] Who are you "
+     "[/INST]    I am an assistant   </s> [INST] Another question [/INST]"},
+    {"mistral-v3-tekken",
+     "<s>[INST]Hello[/INST]Hi there</s>[INST]Who are you[/INST]   I am an assistant   </s>[INST]"
+     "You are a helpful assistant\n\nAnother question[/INST]"},
+    {"mistral-v3-trim",
+     "<s>[INST] Hello[/INST] Hi there</s>[INST] Who are you[/INST] I am an assistant</s>[INST] "
+     "You are a helpful assistant\n\nAnother question[/INST]"},
+    {"command-r",
+     "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>You are a helpful assistant"
+     "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Hello<|END_OF_TURN_TOKEN|>"
+     "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Hi there<|END_OF_TURN_TOKEN|>"
+     "<|START_OF_TURN_TOKEN|><|USER_TOKEN|>Who are you<|END_OF_TURN_TOKEN|>"
+     "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>I am an assistant<|END_OF_TURN_TOKEN|>"
+     "<|START_OF_TURN_TOKEN|><|USER_TOKEN|>Another question<|END_OF_TURN_TOKEN|>"
+     "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"},
+    {"llama3",
+     "<s><|start_header_id|>system<|end_header_id|>\n\nYou are a helpful assistant<|eot_id|>"
+     "<|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|><|start_header_id|>assistant"
+     "<|end_header_id|>\n\nHi there<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n"
+     "Who are you<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nI am an assistant"
+     "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnother question<|eot_id|>"
+     "<|start_header_id|>assistant<|end_header_id|>\n\n"},
+    {"phi3",
+     "<|system|>\nYou are a helpful assistant<|end|>\n<|user|>\nHello<|end|>\n<|assistant|>\n"
+     "Hi there<|end|>\n<|user|>\nWho are you<|end|>\n<|assistant|>\n   I am an assistant   "
+     "<|end|>\n<|user|>\nAnother question<|end|>\n<|assistant|>\n"},
+    {"phi4",
+     "<|im_start|>system<|im_sep|>You are a helpful assistant<|im_end|><|im_start|>user<|im_sep|>"
+     "Hello<|im_end|><|im_start|>assistant<|im_sep|>Hi there<|im_end|><|im_start|>user<|im_sep|>"
+     "Who are you<|im_end|><|im_start|>assistant<|im_sep|>   I am an assistant   <|im_end|>"
+     "<|im_start|>user<|im_sep|>Another question<|im_end|><|im_start|>assistant<|im_sep|>"},
+    {"granite3",
+     "<|start_of_role|>system<|end_of_role|>You are a helpful assistant<|end_of_text|>\n"
+     "<|start_of_role|>user<|end_of_role|>Hello<|end_of_text|>\n<|start_of_role|>assistant"
+     "<|end_of_role|>Hi there<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Who are you"
+     "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>   I am an assistant   "
+     "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Another question<|end_of_text|>\n"
+     "<|start_of_role|>assistant<|end_of_role|>"},
+    {"deepseek-v2",
+     "<s>You are a helpful assistant\n\nUser: Hello\n\nAssistant: Hi there</s>User: Who are you"
+     "\n\nAssistant:    I am an assistant   </s>User: Another question\n\nAssistant:"},
+    {"vicuna",
+     "You are a helpful assistant\n\nUSER: Hello\nASSISTANT: Hi there</s>\nUSER: Who are you\n"
+     "ASSISTANT:    I am an assistant   </s>\nUSER: Another question\nASSISTANT:"},
+};
+
 static void a_conversation_in_another_spelling_than_published(void **state) {
   const fixture *f = *state;
-  static const char *const published[][2] = {
-      {"chatml",
-       "<|im_start|>system\nYou are a helpful assistant<|im_end|>\n<|im_start|>user\nHello"
-       "<|im_end|>\n<|im_start|>assistant\nHi there<|im_end|>\n<|im_start|>user\nWho are you"
-       "<|im_end|>\n<|im_start|>assistant\n   I am an assistant   <|im_end|>\n<|im_start|>user\n"
-       "Another question<|im_end|>\n<|im_start|>assistant\n"},
-      {"mistral-v7",
-       "<s>[SYSTEM_PROMPT] You are a helpful assistant[/SYSTEM_PROMPT][INST] Hello[/INST] Hi there"
-       "</s>[INST] Who are you[/INST]    I am an assistant   </s>[INST] Another question[/INST]"},
-      {"mistral-v1",
-       "<s> [INST] You are a helpful assistant\n\nHello [/INST] Hi there</s> [INST] Who are you "
-       "[/INST]    I am an assistant   </s> [INST] Another question [/INST]"},
-      {"mistral-v3-tekken",
-       "<s>[INST]Hello[/INST]Hi there</s>[INST]Who are you[/INST]   I am an assistant   </s>[INST]"
-       "You are a helpful assistant\n\nAnother question[/INST]"},
-      {"mistral-v3-trim",
-       "<s>[INST] Hello[/INST] Hi there</s>[INST] Who are you[/INST] I am an assistant</s>[INST] "
-       "You are a helpful assistant\n\nAnother question[/INST]"},
-      {"command-r",
-       "<s><|START_OF_TURN_TOKEN|><|SYSTEM_TOKEN|>You are a helpful assistant"
-       "<|END_OF_TURN_TOKEN|><|START_OF_TURN_TOKEN|><|USER_TOKEN|>Hello<|END_OF_TURN_TOKEN|>"
-       "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>Hi there<|END_OF_TURN_TOKEN|>"
-       "<|START_OF_TURN_TOKEN|><|USER_TOKEN|>Who are you<|END_OF_TURN_TOKEN|>"
-       "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>I am an assistant<|END_OF_TURN_TOKEN|>"
-       "<|START_OF_TURN_TOKEN|><|USER_TOKEN|>Another question<|END_OF_TURN_TOKEN|>"
-       "<|START_OF_TURN_TOKEN|><|CHATBOT_TOKEN|>"},
-      {"llama3",
-       "<s><|start_header_id|>system<|end_header_id|>\n\nYou are a helpful assistant<|eot_id|>"
-       "<|start_header_id|>user<|end_header_id|>\n\nHello<|eot_id|><|start_header_id|>assistant"
-       "<|end_header_id|>\n\nHi there<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n"
-       "Who are you<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nI am an assistant"
-       "<|eot_id|><|start_header_id|>user<|end_header_id|>\n\nAnother question<|eot_id|>"
-       "<|start_header_id|>assistant<|end_header_id|>\n\n"},
-      {"phi3",
-       "<|system|>\nYou are a helpful assistant<|end|>\n<|user|>\nHello<|end|>\n<|assistant|>\n"
-       "Hi there<|end|>\n<|user|>\nWho are you<|end|>\n<|assistant|>\n   I am an assistant   "
-       "<|end|>\n<|user|>\nAnother question<|end|>\n<|assistant|>\n"},
-      {"phi4",
-       "<|im_start|>system<|im_sep|>You are a helpful assistant<|im_end|><|im_start|>user<|im_sep|>"
-       "Hello<|im_end|><|im_start|>assistant<|im_sep|>Hi there<|im_end|><|im_start|>user<|im_sep|>"
-       "Who are you<|im_end|><|im_start|>assistant<|im_sep|>   I am an assistant   <|im_end|>"
-       "<|im_start|>user<|im_sep|>Another question<|im_end|><|im_start|>assistant<|im_sep|>"},
-      {"granite3",
-       "<|start_of_role|>system<|end_of_role|>You are a helpful assistant<|end_of_text|>\n"
-       "<|start_of_role|>user<|end_of_role|>Hello<|end_of_text|>\n<|start_of_role|>assistant"
-       "<|end_of_role|>Hi there<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Who are you"
-       "<|end_of_text|>\n<|start_of_role|>assistant<|end_of_role|>   I am an assistant   "
-       "<|end_of_text|>\n<|start_of_role|>user<|end_of_role|>Another question<|end_of_text|>\n"
-       "<|start_of_role|>assistant<|end_of_role|>"},
-      {"deepseek-v2",
-       "<s>You are a helpful assistant\n\nUser: Hello\n\nAssistant: Hi there</s>User: Who are you"
-       "\n\nAssistant:    I am an assistant   </s>User: Another question\n\nAssistant:"},
-      {"vicuna",
-       "You are a helpful assistant\n\nUSER: Hello\nASSISTANT: Hi there</s>\nUSER: Who are you\n"
-       "ASSISTANT:    I am an assistant   </s>\nUSER: Another question\nASSISTANT:"},
-  };
   for (size_t i = 0; i < sizeof published / sizeof *published; i++)
     assert_written(f->tokenizer, published[i][0], published[i][1], conversation, N);
   assert_written(f->tokenizer, "gemma",

@@ -148,6 +148,18 @@ static char *slurp(const char *path, size_t *n) {
   return text;
 }
 
+static void assert_same_ids(const att_tokenizer *one, const att_tokenizer *other) {
+  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+    att_encoding *a, *b;
+    assert_ok(att_encode(&a, one, texts[i], strlen(texts[i]), NULL));
+    assert_ok(att_encode(&b, other, texts[i], strlen(texts[i]), NULL));
+    assert_int_equal(a->n, b->n);
+    assert_memory_equal(a->ids, b->ids, (size_t)a->n * sizeof *a->ids);
+    att_encoding_free(a);
+    att_encoding_free(b);
+  }
+}
+
 /* A score, a map of characters or an end that is lost on the way. */
 static void test_unigram(void **state) {
   (void)state;
@@ -193,15 +205,7 @@ static void test_unigram(void **state) {
       .add_space = -1};
   assert_ok(att_tokenizer_open(&json, runtime, path, 0));
   assert_ok(att_load_gguf(&gguf, runtime, &stored));
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-    att_encoding *a, *b;
-    assert_ok(att_encode(&a, json, texts[i], strlen(texts[i]), NULL));
-    assert_ok(att_encode(&b, gguf, texts[i], strlen(texts[i]), NULL));
-    assert_int_equal(a->n, b->n);
-    assert_memory_equal(a->ids, b->ids, (size_t)a->n * sizeof *a->ids);
-    att_encoding_free(a);
-    att_encoding_free(b);
-  }
+  assert_same_ids(json, gguf);
   att_tokenizer_free(gguf);
   stored.charsmap.n = 3;
   assert_status(ATT_CORRUPT, att_load_gguf(&gguf, runtime, &stored));
@@ -211,11 +215,7 @@ static void test_unigram(void **state) {
   assert_message_has("scores");
   att_tokenizer_free(json);
   att_json_free(tree);
-  free(table);
-  free(types);
-  free(scores);
-  free(tokens);
-  free(text);
+  free(table), free(types), free(scores), free(tokens), free(text);
   att_runtime_free(runtime);
 }
 
