@@ -26,8 +26,8 @@ typedef struct dump_options {
    "FILE",                                                                                         \
    0,                                                                                              \
    0,                                                                                              \
-   "in place of a model and a PROMPT: weights that another program saved, .npz or .safetensors "   \
-   "with blocks.0.attn.hook_pattern … or attentions.0 …"},                                         \
+   "in place of a model and a PROMPT: weights that another program saved, .npz or .safetensors; "  \
+   "names of tensors: docs/sites.md"},                                                             \
   {                                                                                                \
     "tokens", 0, OPTION_TEXT, &(d).tokens, "FILE", 0, 0,                                           \
         "the dump's tokens as texts, one a line for each key; default: ids in the dump, which -z " \
