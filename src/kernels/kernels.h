@@ -36,8 +36,8 @@ typedef struct att_tile {
   const void *b;        /* f32, or what the kernel's name says */
   int64_t b_panel, b_k; /* in elements */
   int64_t rows, cols, k;
-  int64_t ahead;   /* up to four rows: bytes from an element of b to one needed soon */
-  att_fetch fetch; /* more rows: what to fetch beside the arithmetic */
+  int64_t ahead;   /* bytes from an element of b to one needed soon */
+  att_fetch fetch; /* more than four rows, instead: what to fetch beside the arithmetic */
   bool accumulate;
   const float *scale;    /* [rows] or NULL; with accumulate */
   const float *bias;     /* [cols] or NULL */

@@ -27,6 +27,10 @@
  * instruction in 16 bits, three in q8_0 (16 rows of f16: 86 against 57 GFLOP/s). */
 #define ROWS_OF_HALVES 40
 #define ROWS_OF_Q8_0 16
+/* Panels from those that are multiplied to those that are fetched meanwhile: what the
+ * kernels take at once, of few rows (four at most) and of more. */
+#define PANELS_AHEAD_OF_FEW 4
+#define PANELS_AHEAD 2
 /* The strip: steps of two panels, on the stack of a worker. */
 #define STRIP 512
 #define STRIP_PANELS 2
@@ -54,6 +58,8 @@ typedef struct product_part {
   int64_t m, m_end, n, n_end, k, k_end;
 } product_part;
 
+static int64_t panels_ahead(int64_t rows) { return rows <= 4 ? PANELS_AHEAD_OF_FEW : PANELS_AHEAD; }
+
 static att_tile tile_of(const product_job *job, const product_part *p) {
   const att_product_args *a = job->args;
   bool last = p->k_end == job->k_end;
@@ -67,6 +73,7 @@ static att_tile tile_of(const product_job *job, const product_part *p) {
       .rows = p->m_end - p->m,
       .cols = p->n_end - p->n,
       .k = p->k_end - p->k,
+      .ahead = panels_ahead(p->m_end - p->m) * job->panel_bytes,
       .accumulate = p->k > job->k_first,
       .bias = last && a->bias ? a->bias + p->n : NULL,
       .residual = last && a->residual ? a->residual + p->m * a->residual_stride + p->n : NULL,
@@ -142,6 +149,7 @@ static void by_strip(const product_job *job, product_part p) {
       att_tile tile = tile_of(job, &p);
       tile.b = strip + (p.k - from) * ATT_PANEL;
       tile.b_panel = STRIP * ATT_PANEL;
+      tile.ahead = 0;
       job->kernels->tile_product(&tile);
     }
   }

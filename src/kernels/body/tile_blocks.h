@@ -55,6 +55,9 @@ V_INLINE const unsigned char *body_block_at(const unsigned char *panel, int64_t 
   return at + 32;
 }
 
+/* Bytes of a block of 32 steps, scales and minima with it. */
+V_INLINE int64_t body_block_bytes(const body_kind kind) { return kind == BODY_Q6_K ? 416 : 288; }
+
 /* Four numbers of each lane, from the low or the high half of the bytes. */
 V_INLINE vi body_quads(vi bytes, vi high, int t, const bool top, const body_kind kind) {
   vi q = vi_and(top ? vi_shr(bytes, 4) : bytes, vi_set1(0x0f0f0f0f));
@@ -85,6 +88,8 @@ V_INLINE void body_add_block(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile_
     vd sum[V_BLOCK_ROWS][2];
     const unsigned char *q = body_block_at((const unsigned char *)t->b + (panel + p) * t->b_panel,
                                            t->first + g, kind, step, &least);
+    /* The first rows make it wait for memory; the next panels come meanwhile. */
+    if (V_FETCHES && row == 0) body_fetch_group(q, P * t->b_panel, body_block_bytes(kind));
     vi high[2] = {vi_set1(0), vi_set1(0)};
     if (halves) high[0] = vi_load_words(q + 256), high[1] = vi_load_words(q + 320);
     for (int r = 0; r < R; r++) sum[r][0] = sum[r][1] = vd_zero();
@@ -156,9 +161,9 @@ static void body_narrow_blocks(int8_t *q, float *scales, int32_t *sums, const fl
     vf a = v_load(x), b = v_load(x + VN), infinite = v_set1(INFINITY);
     vm finite = vm_and(v_lt(v_abs(a), infinite), v_lt(v_abs(b), infinite));
     float most = v_max16(v_max(v_max(v_set1(0.0f), v_abs(a)), v_abs(b)));
-    bool whole = !vm_any(vm_not(finite)), some = whole && !(most < 0x1p-100f);
+    bool good = !vm_any(vm_not(finite)), some = good && !(most < 0x1p-100f);
     float d = some ? most / 127.0f : 0.0f, inverse = some ? 1.0f / d : 0.0f;
-    scales[g / 32] = whole ? d : NAN;
+    scales[g / 32] = good ? d : NAN;
     sums[g / 16] = sums[g / 16 + 1] = 0;
     if (!some) {
       memset(q, 0, 32);
@@ -166,14 +171,13 @@ static void body_narrow_blocks(int8_t *q, float *scales, int32_t *sums, const fl
     }
     for (int h = 0; h < 2; h++) {
       vf y = v_add(v_mul(h ? b : a, v_set1(inverse)), v_copysign(v_set1(0.5f), h ? b : a));
+      vi whole = v_to_int(y);
       float bits[VN];
       int32_t wide[VN];
-      v_store(bits, v_float(v_to_int(y)));
+      v_store(bits, v_float(whole));
       memcpy(wide, bits, sizeof wide);
-      for (int i = 0; i < VN; i++) {
-        q[h * VN + i] = (int8_t)wide[i];
-        sums[g / 16 + h] += wide[i];
-      }
+      for (int i = 0; i < VN; i++) q[h * VN + i] = (int8_t)wide[i];
+      sums[g / 16 + h] = (int32_t)v_tree16(v_from_int(whole)); /* small integers: exact */
     }
   }
 }

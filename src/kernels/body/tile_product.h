@@ -85,8 +85,8 @@ V_INLINE vf body_product_column(const void *b, int64_t at, const int kind) {
   return v_load((const float *)b + at);
 }
 
-/* With few rows memory sets the pace, and B's next block lies further away than
- * the processor looks by itself. The address may be past the end. */
+/* With few rows, and beside the first of more, memory sets the pace, and B's next block
+ * lies further away than the processor looks by itself. The address may be past the end. */
 V_INLINE void body_product_fetch(const unsigned char *b, int64_t offset) {
   __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)offset), 0, 2);
 }
@@ -123,6 +123,7 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
   const unsigned char *b = (const unsigned char *)t->b + panel * b_panel * (kind ? 2 : 4);
   float *c = t->c + row * t->c_row + panel * VN;
 
+  const bool ahead = row == 0 && !fetches && t->ahead;
   body_fetch fetch = {0};
   if (fetches) fetch = body_fetch_begin(&t->fetch, panel + row / V_TILE_ROWS);
 
@@ -132,7 +133,7 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
     vf column[V_MOST_PANELS];
     V_HIDE(b);
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
-    if (V_FETCHES && R <= 4)
+    if (V_FETCHES && (R <= 4 || ahead))
       for (int p = 0; p < P; p++) body_product_fetch(b, p * b_panel * (kind ? 2 : 4) + t->ahead);
     if (fetches) body_fetch_step(&fetch);
     for (int r = 0; r < R; r++) {

@@ -67,7 +67,7 @@ V_INLINE void body_keys_block(const att_tile *t, int64_t row, int64_t panel, con
     vf scale[V_MOST_PANELS];
     for (int p = 0; p < P; p++) {
       scale[p] = body_key_scales(b + p * t->b_panel + (four ? 16 * VN : 0));
-      body_fetch_group(b + p * t->b_panel, t->ahead, group);
+      if (row == 0) body_fetch_group(b + p * t->b_panel, t->ahead, group);
     }
     if (four)
       body_keys_halves(acc, t, a + k, b, scale, R, P);
