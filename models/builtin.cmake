@@ -8,6 +8,7 @@ function(att_builtin_model name)
 endfunction()
 
 att_builtin_model(hand hand/config.json hand/words.txt hand/model.safetensors)
+att_builtin_model(story story/story.gguf)
 
 # induction as it was at each checkpoint of its training, induction@0 …, and at the end.
 set(shared induction/checkpoints/config.json induction/checkpoints/tokenizer.json)

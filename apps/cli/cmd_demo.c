@@ -1,4 +1,4 @@
-/* cmd_demo.c — attend demo: what the built-in model has learned, a dozen prompts. */
+/* cmd_demo.c — attend demo: what the small model story has learned, a dozen prompts. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,9 +40,12 @@ static void print_one(const cli *c, const demo *d, const demo_result *r) {
 }
 
 static void print_more(const demo *d, const demo_result *r) {
-  printf("\n    attend look '%s' -L %" PRId64 " -H %" PRId64 "\n", d->prompt, r->layer, r->head);
-  printf("    attend dla '%s' --target '%s' --vs '%s'\n", d->prompt, d->a, d->b);
-  printf("    attend patch '%s' '%s' --target '%s' --vs '%s'\n", d->prompt, d->twin, d->a, d->b);
+  const char *model = what.model_path;
+  printf("\n    attend look '%s' -m %s -L %" PRId64 " -H %" PRId64 "\n", d->prompt, model, r->layer,
+         r->head);
+  printf("    attend dla '%s' -m %s --target '%s' --vs '%s'\n", d->prompt, model, d->a, d->b);
+  printf("    attend patch '%s' '%s' -m %s --target '%s' --vs '%s'\n", d->prompt, d->twin, model,
+         d->a, d->b);
 }
 
 static void print_json_one(json *j, const demo *d, const demo_result *r) {
@@ -111,6 +114,7 @@ static int run(const cli *c, int n, char **operands) {
   int first = 0, count = demo_count;
   int code = n > 0 ? choose(&first, &count, c, operands[0]) : CLI_OK;
   if (code != CLI_OK) return code;
+  if (!what.model_path) what.model_path = "story";
   code = subject_open_model(&what, c);
   if (code == CLI_OK && !what.tokenizer)
     code =
@@ -136,9 +140,11 @@ const command cmd_demo = {
     .least = 0,
     .most = 1,
     .about =
-        "A dozen prompts with a finding each, read anew by the model: how it goes on, how it goes "
-        "on after the prompt's twin, which has the same words in another order, and the head "
-        "without which the lead of the first answer over the second is least, with its largest "
+        "A dozen prompts with a finding each, read anew by the built-in model story, or MODEL: how "
+        "it "
+        "goes on, how it goes on after the prompt's twin, in which what decides has changed, and "
+        "the head without which the lead of the first answer over the second is least, with its "
+        "largest "
         "weight on the word that decides. With NAME one of them, and the commands that show "
         "more.\n\n"
         "  attend demo\n"

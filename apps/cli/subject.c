@@ -83,7 +83,8 @@ int subject_read_text(subject *s, const cli *c, int n, char **operands) {
 static const char *example_of(const char *model) {
   static const struct {
     const char *model, *prompt;
-  } examples[] = {{"hand", "Ada Lovelace met Alan Turing . Ada"}}; /* the default one first */
+  } examples[] = {{"hand", "Ada Lovelace met Alan Turing . Ada"}, /* the default one first */
+                  {"story", "Maya lent Ravi her notebook. Ravi lent Maya"}};
   for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
     if (!model || strcmp(model, examples[i].model) == 0) return examples[i].prompt;
   return NULL;

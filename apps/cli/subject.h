@@ -38,7 +38,7 @@ typedef struct subject {
    "MODEL",                                                                                        \
    0,                                                                                              \
    0,                                                                                              \
-   "Hugging Face directory, .gguf, llama2.c .bin or a built-in model (hand, induction); "          \
+   "Hugging Face directory, .gguf, llama2.c .bin or a built-in model (hand, story, induction); "   \
    "default: hand"},                                                                               \
   {                                                                                                \
     "tokenizer", 'z', OPTION_TEXT, &(s).tokenizer_path, "FILE", 0, 0,                              \
