@@ -440,9 +440,11 @@ static const char *steps_of(const char *run) {
   static char steps[512];
   char path[256];
   steps[0] = 0;
+  size_t used = 0;
   for (int step = 0; step <= 24; step++) {
     snprintf(path, sizeof path, "%s/%s/step-%08d/model.safetensors", folder, run, step);
-    if (access(path, R_OK) == 0) snprintf(steps + strlen(steps), 8, "%d ", step);
+    if (access(path, R_OK) == 0)
+      used += (size_t)snprintf(steps + used, sizeof steps - used, "%d ", step);
   }
   return steps;
 }
