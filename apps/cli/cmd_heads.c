@@ -78,13 +78,17 @@ static bool is_measured(int m) {
 
 /* ---- measuring ---- */
 
-static void measure_distances(head_row *row, att_view weights) {
-  const int64_t rows = weights.shape[0];
-  for (int64_t i = 1; i < rows; i++)
-    for (int64_t j = 0; j <= i && j < weights.shape[1]; j++) {
-      const int64_t d = i - j < DISTANCES - 1 ? i - j : DISTANCES - 1;
+/* Row 0 at position 0 sees itself alone; at a later one, in a dump of a step, it counts. */
+static int64_t first_row(const reading *r) { return r->first_query > 0 ? 0 : 1; }
+
+static void measure_distances(head_row *row, const reading *r, att_view weights) {
+  const int64_t rows = weights.shape[0], first = first_row(r);
+  for (int64_t i = first; i < rows; i++)
+    for (int64_t j = 0; j <= r->first_query + i && j < weights.shape[1]; j++) {
+      const int64_t far = r->first_query + i - j, d = far < DISTANCES - 1 ? far : DISTANCES - 1;
       const float *x = weights.data;
-      row->near[d] += (double)x[i * weights.stride[0] + j * weights.stride[1]] / (double)(rows - 1);
+      row->near[d] +=
+          (double)x[i * weights.stride[0] + j * weights.stride[1]] / (double)(rows - first);
     }
 }
 
@@ -106,6 +110,7 @@ static void measure(head_row *row, const reading *r, att_view weights, att_view 
   att_pattern_options how;
   att_pattern_options_init(&how);
   how.without_first_key = without_first;
+  how.first_row = first_row(r);
   for (int m = 0; m < NORM; m++) {
     att_pattern_value v = {.value = NAN};
     const int64_t offset = m == ATT_PATTERN_INDUCTION ? probe - 1 : probe;
@@ -116,7 +121,7 @@ static void measure(head_row *row, const reading *r, att_view weights, att_view 
     row->value[m] = v.value;
   }
   row->value[NORM] = measure_norm(result, row->head);
-  measure_distances(row, weights);
+  measure_distances(row, r, weights);
 }
 
 static int64_t measure_all(head_row *rows, const reading *r) {
@@ -171,10 +176,10 @@ static int compare(const void *a, const void *b) {
 static void print_json(const head_row *rows, int64_t n, const reading *r) {
   json j = subject_json(&what);
   edit_json(&j, &r->edited);
-  json_ints(&j, "query_tokens", r->query_ids, r->n_queries);
+  subject_json_ids(&j, &what, "query", r->query_ids, r->n_queries);
   json_string(&j, "form", probe ? "probe" : "pattern");
   if (probe) json_int(&j, "period", probe);
-  json_int(&j, "first_row", 1);
+  json_int(&j, "first_row", first_row(r));
   json_bool(&j, "without_first_key", without_first);
   if (copying) json_int(&j, "copied_top", COPIED_TOP);
   json_open(&j, "heads", '[');
@@ -195,17 +200,19 @@ static void print_json(const head_row *rows, int64_t n, const reading *r) {
 }
 
 static void print_legend(const term *t, const reading *r) {
-  if (r->n_queries < 2) {
+  if (r->n_queries <= first_row(r)) {
     text_say(t, INK_FAINT, 0,
              "Means are over rows 1 and on; there is row 0 alone, which has no choice.");
     return;
   }
   text_say(t, INK_FAINT, 0,
-           "Means over rows 1 to %" PRId64 "%s. prev: weight on the token before; dup: on earlier "
+           "Means over rows %" PRId64 " to %" PRId64
+           "%s. prev: weight on the token before; dup: on earlier "
            "places of the same token; ind: on what came after these; first, self: on the first "
            "key, on itself; entr: entropy in nats; keys: e to the entropy; dist: how far back; "
            "norm: length of what it adds. The picture: weight by distance, 0 to 6 and farther.",
-           r->n_queries - 1, without_first ? ", the first key left out" : "");
+           r->first_query + first_row(r), r->first_query + r->n_queries - 1,
+           without_first ? ", the first key left out" : "");
   if (ablate)
     text_say(t, INK_FAINT, 0, "KL: how far the next token is from what it is without the head.");
   if (copying)

@@ -119,8 +119,8 @@ static void print_json(const look *l) {
   int64_t end = l->options.layer < 0 ? l->layers : first + 1;
   json j = subject_json(&what);
   edit_json(&j, &l->read.edited);
-  json_ints(&j, "query_tokens", l->read.query_ids, l->read.n_queries);
-  json_ints(&j, "key_tokens", l->read.key_ids, l->read.n_keys);
+  subject_json_ids(&j, &what, "query", l->read.query_ids, l->read.n_queries);
+  subject_json_ids(&j, &what, "key", l->read.key_ids, l->read.n_keys);
   json_string(&j, "stage", stages[l->options.stage]);
   if (l->rolled) json_rollout(&j, l);
   json_open(&j, "heads", '[');

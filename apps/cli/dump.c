@@ -2,6 +2,7 @@
 #include "dump.h"
 
 #include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,23 @@ static att_view without_batch(att_view x) {
   return x.ndim == 4 && x.shape[0] == 1 ? att_view_select(x, 0, 0) : x;
 }
 
+/* Weights are shares, and NaN where a row saw nothing: what is less than 0 or infinite are
+ * scores. More than 1 there is, where dropout scaled what it left. */
+static int check_weights(const cli *c, const char *name, const att_view *p) {
+  const float *x = p->data;
+  for (int64_t h = 0; h < p->shape[0]; h++)
+    for (int64_t i = 0; i < p->shape[1]; i++)
+      for (int64_t j = 0; j < p->shape[2]; j++) {
+        const float w = x[h * p->stride[0] + i * p->stride[1] + j * p->stride[2]];
+        if (w < 0 || w > FLT_MAX)
+          return cli_fail(c,
+                          "%s: %g of head %" PRId64 ", query %" PRId64 ", key %" PRId64
+                          " is no weight: these may be scores",
+                          name, (double)w, h, i, j);
+      }
+  return CLI_OK;
+}
+
 static int add_layer(dump *d, const cli *c, const char *name, att_view x) {
   x = without_batch(x);
   if (x.ndim != 3 || x.shape[0] < 1 || x.shape[1] < 1 || x.shape[2] < 1)
@@ -46,6 +64,9 @@ static int add_layer(dump *d, const cli *c, const char *name, att_view x) {
   d->patterns = memory_resize(d->patterns, (size_t)d->layers + 1, sizeof *d->patterns);
   d->made = memory_resize(d->made, (size_t)d->layers + 1, sizeof *d->made);
   d->made[d->layers] = NULL;
+  if (x.dtype == ATT_I32 || x.dtype == ATT_I64)
+    return cli_fail(c, "%s is %s: weights are floating-point numbers", name,
+                    att_dtype_name(x.dtype));
   if (x.dtype != ATT_F32) {
     float *made = memory_get((size_t)att_view_count(&x), sizeof *made);
     const att_view to = att_view_of(made, ATT_F32, 3, x.shape);
@@ -57,7 +78,7 @@ static int add_layer(dump *d, const cli *c, const char *name, att_view x) {
     x = to;
   }
   d->patterns[d->layers++] = x;
-  return CLI_OK;
+  return check_weights(c, name, &x);
 }
 
 /* All layers in one tensor, [L,H,T,S] or [L,1,H,T,S]. */
@@ -68,6 +89,7 @@ static int add_stack(dump *d, const cli *c, const char *name) {
   if (all.ndim != 4 && all.ndim != 5)
     return cli_fail(c, "%s has %d axes: all layers are [layers, heads, queries, keys]", name,
                     all.ndim);
+  if (all.shape[0] == 0) return cli_fail(c, "%s has no layers", name);
   for (int64_t l = 0; l < all.shape[0] && code == CLI_OK; l++)
     code = add_layer(d, c, name, att_view_select(all, 0, l));
   return code;

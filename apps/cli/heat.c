@@ -56,6 +56,7 @@ static rgb from_oklab(oklab c) {
 }
 
 double heat_level(const heat *h, float x) {
+  if (isnan(x)) return 0;
   double level = h->limit > 0 ? fabs((double)x) / h->limit : 0;
   if (level > 1) level = 1;
   if (h->curve == HEAT_SQRT) level = sqrt(level);

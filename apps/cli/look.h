@@ -34,7 +34,7 @@ typedef struct look_map {
   int64_t rows, n;   /* T, S */
   int64_t first_key; /* 1 if the first column is not drawn */
   float limit;       /* the largest magnitude, the first column left out unless shown */
-  float first_mass;  /* mean weight of the first token over rows 1 … T-1 */
+  float first_mass;  /* mean weight of the first token, row 0 left out if it stands there */
 } look_map;
 
 /* The sites of each stage; STAGE_MASK's tells which keys are hidden. */

@@ -47,7 +47,7 @@ static int digits_of(int64_t n) {
 }
 
 static drawing choose(const look *l, const term *t, const look_map *m, const heat *h) {
-  drawing d = {.number_width = digits_of(m->rows - 1),
+  drawing d = {.number_width = digits_of(l->read.first_query + m->rows - 1),
                .first = m->first_key,
                .join = 1,
                .rows_per_line = 1,
@@ -91,7 +91,8 @@ static void print_ruler(const term *t, const look_map *m, const drawing *d) {
 
 static void print_label(const look *l, const term *t, const drawing *d, int64_t i) {
   const label token = query_at(l, t, i, d->label_width < 4 ? 4 : d->label_width);
-  printf("%s%*lld%s ", t->inks[INK_FAINT], d->number_width, (long long)i, t->inks[INK_OFF]);
+  printf("%s%*lld%s ", t->inks[INK_FAINT], d->number_width, (long long)(l->read.first_query + i),
+         t->inks[INK_OFF]);
   label_print(stdout, &token, d->label_width + 1, false);
 }
 
@@ -166,7 +167,8 @@ static void print_head_line(const look *l, const term *t, const look_map *m, int
   look_name(name, l, layer, head);
   text_say(t, INK_STRONG, 0, "%s; rows are queries%s, columns keys%s", name, term_mark(t, INK_Q),
            term_mark(t, INK_K));
-  if (m->rows < 2 || l->options.stage != STAGE_WEIGHTS) return;
+  const bool any = m->rows > 1 || l->read.first_query > 0;
+  if (!any || l->options.stage != STAGE_WEIGHTS) return;
   static const char *const handling[] = {"left out of the scale", "hidden", "as any other"};
   text_say(t, INK_OFF, 0, "first token: %.0f %% of the weight, column %s (--first)",
            100.0 * (double)m->first_mass, handling[l->options.first]);

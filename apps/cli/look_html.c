@@ -81,8 +81,11 @@ static void put_data(FILE *out, const look *l) {
   look_name(name, l, 0, 0);
   json_string(&j, "stage", l->rolled ? name : stages[l->options.stage]);
   json_bool(&j, "across", l->read.across);
-  json_ints(&j, "query_ids", l->read.query_ids, l->read.n_queries);
-  json_ints(&j, "key_ids", l->read.key_ids, l->read.n_keys);
+  json_int(&j, "first_query", l->read.first_query);
+  if (!l->what->texts) { /* else there are no ids */
+    json_ints(&j, "query_ids", l->read.query_ids, l->read.n_queries);
+    json_ints(&j, "key_ids", l->read.key_ids, l->read.n_keys);
+  }
   put_labels(&j, "query_tokens", l, l->read.query_ids, l->read.n_queries);
   put_labels(&j, "key_tokens", l, l->read.key_ids, l->read.n_keys);
   put_colors(&j, l);

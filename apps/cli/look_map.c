@@ -29,16 +29,16 @@ static att_view site_of(const look *l, int64_t layer, int64_t head, look_stage s
   return view.data ? att_view_select(view, 0, head) : view;
 }
 
-/* Mean weight on the first token over all rows but the first, which has no
+/* Mean weight on the first token over all rows but that at position 0, which has no
  * choice: the column times equal shares. */
 static float first_mass(const look *l, const look_map *m) {
-  const int64_t rows = m->rows - 1;
+  const int64_t first = l->read.first_query > 0 ? 0 : 1, rows = m->rows - first;
   float mean = 0;
   if (rows < 1) return 0;
   float *column = memory_get((size_t)rows, sizeof *column);
   float *shares = memory_get((size_t)rows, sizeof *shares);
   for (int64_t i = 0; i < rows; i++) {
-    column[i] = element(&m->values, i + 1, 0); /* of a hidden key 0 */
+    column[i] = element(&m->values, i + first, 0); /* of a hidden key 0 */
     shares[i] = 1.0f / (float)rows;
   }
   if (engine_matmul(l->what->runtime, &mean, shares, column, 1, rows, 1) != ATT_OK) mean = NAN;

@@ -51,7 +51,7 @@ static void put_cell(FILE *out, const look *l, const term *t, const look_map *m,
     return;
   }
   const label query = query_at(l, t, i), key = key_at(l, t, j);
-  fprintf(out, "><title>query %" PRId64 " ", i);
+  fprintf(out, "><title>query %" PRId64 " ", l->read.first_query + i);
   put_text(out, query.text);
   fprintf(out, ", key %" PRId64 " ", j);
   put_text(out, key.text);
@@ -138,7 +138,7 @@ static void put_head(FILE *out, const look *l, const term *t, int64_t layer, int
   for (int64_t i = 0; i < m.rows; i++) {
     const label token = query_at(l, t, i);
     fprintf(out, "<text x=\"%.7g\" y=\"%.7g\" text-anchor=\"end\">%" PRId64 " ", left - 6,
-            top + (double)i * CELL + 13, i);
+            top + (double)i * CELL + 13, l->read.first_query + i);
     put_text(out, token.text);
     fputs("</text>\n", out);
   }

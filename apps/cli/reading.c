@@ -146,6 +146,7 @@ void reading_of_dump(reading *r, const subject *what, const dump *saved) {
                  .key_ids = saved->ids,
                  .n_queries = saved->queries,
                  .n_keys = saved->keys,
+                 .first_query = saved->keys - saved->queries,
                  .query_ids = saved->ids + saved->keys - saved->queries,
                  .saved = saved};
 }

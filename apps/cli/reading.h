@@ -55,7 +55,8 @@ typedef struct reading {
   int64_t layers, heads;
   const int32_t *query_ids, *key_ids;
   int64_t n_queries, n_keys;
-  int32_t *answer; /* of a decoder beside an encoder, its first token included */
+  int64_t first_query; /* position of the first one: not 0 of a step that a dump has kept */
+  int32_t *answer;     /* of a decoder beside an encoder, its first token included */
   int64_t n_answer;
   int64_t more; /* positions to have room for beside those that are given */
   const edit_options *edits;

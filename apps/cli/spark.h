@@ -7,7 +7,7 @@
 enum { SPARK_MOST = 32, SPARK_BYTES = 3 * SPARK_MOST + 1 };
 
 /* A column for each of n numbers, as high as its share of the largest; what is not over
- * 0 is a blank. */
+ * 0 is a blank, what is infinite is full. */
 void spark_write(char out[SPARK_BYTES], const term *t, const double *x, int n);
 
 #endif

@@ -184,18 +184,24 @@ label subject_label(const subject *s, const term *t, int32_t id, int most) {
   return label_name(t, number, most);
 }
 
+void subject_json_ids(json *j, const subject *s, const char *whose, const int32_t *ids, int64_t n) {
+  char key[32];
+  snprintf(key, sizeof key, "%s_%s", whose, s->texts ? "texts" : "tokens");
+  if (!s->texts) {
+    json_ints(j, key, ids, n);
+    return;
+  }
+  json_open(j, key, '[');
+  for (int64_t i = 0; i < n; i++) json_bytes(j, NULL, s->texts[ids[i]], strlen(s->texts[ids[i]]));
+  json_close(j);
+}
+
 json subject_json(const subject *s) {
   json j = json_begin(stdout);
   json_open(&j, NULL, '{');
   json_string(&j, "model", subject_name(s));
   if (s->model) json_string(&j, "class", att_runtime_class(s->runtime));
-  json_ints(&j, "prompt_tokens", s->ids, s->n);
-  if (s->texts) {
-    json_open(&j, "prompt_texts", '[');
-    for (int64_t i = 0; i < s->n; i++)
-      json_bytes(&j, NULL, s->texts[s->ids[i]], strlen(s->texts[s->ids[i]]));
-    json_close(&j);
-  }
+  subject_json_ids(&j, s, "prompt", s->ids, s->n);
   return j;
 }
 

@@ -86,6 +86,10 @@ label subject_label(const subject *s, const term *t, int32_t id, int most);
  * prompt's tokens; the caller goes on, closes it and calls json_end. */
 json subject_json(const subject *s);
 
+/* "prompt_tokens": ids of `whose` prompt; "prompt_texts" of a dump that names its tokens so, for
+ * which there are no ids. */
+void subject_json_ids(json *j, const subject *s, const char *whose, const int32_t *ids, int64_t n);
+
 /* A token's "id" and, with a tokenizer, "text", in the object that is open. */
 void subject_json_token(json *j, const subject *s, int32_t id);
 

@@ -77,7 +77,7 @@ static double entropy_of(const pattern_row *r) {
   double sum = 0;
   for (int64_t j = r->first; j < r->keys; j++) {
     double a = at(r, j);
-    if (a > 0) sum -= a * att_log64(a);
+    if (!(a <= 0)) sum -= a * att_log64(a); /* of what is no number: that */
   }
   return sum;
 }

@@ -437,3 +437,59 @@ def check_trace_gradients(program):
         if abs(value["loss"] - sum(losses) / len(losses)) > 1e-5:
             return f"loss {value['loss']}, not {sum(losses) / len(losses)}"
     return None
+
+
+def write_dump(path, shape, numbers):
+    """An .npy of weights [layers,heads,queries,keys]."""
+    head = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    head = head.ljust(117) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() +
+                   struct.pack(f"<{len(numbers)}f", *numbers))
+
+
+def check_dumps_of_what_is_no_weight(program):
+    """NaN is shown as such, by no number elsewhere; scores and no layers are refused"""
+    rows = [1, 0, 0, 0.5, 0.5, 0, math.nan, math.nan, math.nan]
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.npy")
+        write_dump(path, (1, 1, 3, 3), rows)
+        head = read_json(program, "heads", "--dump", path)["heads"][0]
+        if any(head[name] is not None for name in ("first", "entropy", "keys", "self")):
+            return f"a row without numbers has a mean: {head}"
+        for view in (["look"], ["look", "-H", "0"], ["look", "-H", "0", "--digits", "2"],
+                     ["look", "--color", "always"], ["heads"]):
+            done = run(program, *view, "--dump", path)
+            if done.returncode or (view == ["look"] and b"X" not in done.stdout):
+                return f"{view}: {done}"
+        for shape, numbers in (((1, 1, 1, 2), (-0.5, 1.5)), ((1, 1, 1, 2), (1, -math.inf)),
+                               ((1, 1, 1, 2), (1, math.inf)), ((0, 1, 2, 2), ())):
+            write_dump(path, shape, numbers)
+            for view in ("look", "heads"):
+                done = run(program, view, "--dump", path)
+                if done.returncode != 1 or done.stdout or done.stderr.count(b"\n") != 1:
+                    return f"{view} {shape} {numbers}: {done}"
+    return None
+
+
+def check_dump_of_a_step(program):
+    """rows of a step of generation stand where they stand, and all of them count"""
+    rows = [0.5, 0.25, 0.125, 0.125, 0, 0.1, 0.2, 0.3, 0.3, 0.1]
+    with tempfile.TemporaryDirectory() as folder:
+        path, texts = os.path.join(folder, "a.npy"), os.path.join(folder, "t.txt")
+        write_dump(path, (1, 1, 2, 5), rows)
+        with open(texts, "w", encoding="utf-8") as file:
+            file.write("a\nb\na\nb\na\n")
+        said = read_json(program, "heads", "--dump", path, "--tokens", texts)
+        head, near = said["heads"][0], [0.0] * 8
+        for i, row in enumerate((rows[:5], rows[5:])):
+            for j, weight in enumerate(row[:4 + i]):
+                near[3 + i - j] += weight / 2
+        if far([head["weight_by_distance"]], [near], 1e-7) or abs(head["first"] - 0.3) > 1e-7:
+            return f"{head}, not {near}"
+        if said["query_texts"] != ["b", "a"] or any(key.endswith("_tokens") for key in said):
+            return f"tokens of texts: {said}"
+        shown = run(program, "look", "-H", "0", "--dump", path, "--tokens", texts).stdout.decode()
+        if "\n3 b" not in shown or "\n4 a" not in shown or "30 % of the weight" not in shown:
+            return shown
+    return None
