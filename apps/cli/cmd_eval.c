@@ -148,6 +148,7 @@ static int judge_all(const cli *c, att_session *session, const pair *pairs, int6
   }
   progress_end(&bar);
   if (code == CLI_OK && c->json) print_json(&total, all, n_categories, pairs, verdicts);
+  if (code == CLI_OK && !c->json) edit_say(&c->term, &edited);
   if (code == CLI_OK && !c->json && each) print_each(c, pairs, verdicts, n);
   if (code == CLI_OK && !c->json) print_text(c, &total, all, n_categories);
   free(all);

@@ -339,6 +339,7 @@ static int run(const cli *c, int n, char **operands) {
     if (code == CLI_OK && c->json) {
       print_json(rows, count, &r);
     } else if (code == CLI_OK) {
+      edit_say(&c->term, &r.edited);
       print_table(rows, count, &c->term);
       print_legend(&c->term, &r);
     }

@@ -128,6 +128,7 @@ static void print_json(const lens *l, const column *k) {
 }
 
 static void print_column(const lens *l, const column *k, const term *t) {
+  edit_say(t, &l->read.edited);
   const label here = subject_label(&what, t, what.ids[position], 16);
   const label aim = subject_label(&what, t, k->target, 16);
   text_say(t, INK_STRONG, 0, "position %" PRId64 ", %s: what comes next", position, here.text);
@@ -240,6 +241,7 @@ static int run_grid(const lens *l, const cli *c) {
   int32_t *ids = memory_get((size_t)(l->n * what.n), sizeof *ids);
   const att_status status = find_grid(ids, l, first);
   if (status == ATT_OK && c->json) print_grid_json(l, ids);
+  if (status == ATT_OK && !c->json) edit_say(&c->term, &l->read.edited);
   if (status == ATT_OK && !c->json) print_grid(l, ids, first, &c->term);
   free(ids);
   return status == ATT_OK ? CLI_OK : cli_fail_status(c);

@@ -154,6 +154,7 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK && l.options.rollout && look_roll(&l) != ATT_OK) code = cli_fail_status(c);
   if (code == CLI_OK && output) code = look_export(c, &l, output, zoom);
   if (code == CLI_OK && (!output || c->json)) {
+    if (!c->json) edit_say(&c->term, &l.read.edited);
     if (c->json)
       print_json(&l);
     else if (l.options.head >= 0 || l.rolled)

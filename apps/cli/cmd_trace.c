@@ -273,8 +273,10 @@ static int show(const trace *t, const cli *c) {
     print_json(t);
   else if (t->plan)
     print_plan(t, &c->term);
-  else if (!listed)
+  else if (!listed) {
+    edit_say(&c->term, &t->read.edited);
     print_summary(t, &c->term);
+  }
   return t->output && !t->plan ? trace_write(t, c) : CLI_OK;
 }
 

@@ -9,6 +9,7 @@
 
 #include "attend/status.h"
 #include "memory.h"
+#include "textshow.h"
 
 enum { MOST_EDITS = 256, MOST_BYTES = 1 << 20 };
 
@@ -104,6 +105,10 @@ void edit_detach(edit_set *set) {
   att_archive_close(set->source);
   free(set->words);
   *set = (edit_set){0};
+}
+
+void edit_say(const term *t, const edit_set *set) {
+  if (set->words) text_say(t, INK_OFF, 0, "Edited: %s", set->words);
 }
 
 void edit_json(json *j, const edit_set *set) {

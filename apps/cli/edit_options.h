@@ -54,6 +54,9 @@ void edit_detach(edit_set *set);
 /* What att_edits_read reads as these edits; to be freed. */
 char *edit_spell(const att_edit *list, int64_t n);
 
+/* A line that names them, above what they changed; nothing where there are none. */
+void edit_say(const term *t, const edit_set *set);
+
 /* "edits" and "edit_source" in an open object, if there are any. */
 void edit_json(json *j, const edit_set *set);
 

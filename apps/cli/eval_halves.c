@@ -120,8 +120,9 @@ static void put_row(table *rows, ink color, const halves *h) {
   table_put(rows, color, "%.1f %%", 100 * ratio(h));
 }
 
-static void print_text(const cli *c, const halves *total, const halves *lines, int64_t n,
-                       bool each) {
+static void print_text(const cli *c, const edit_set *edits, const halves *total,
+                       const halves *lines, int64_t n, bool each) {
+  edit_say(&c->term, edits);
   table *rows = table_new(&c->term, "rrrl");
   const char *const heads[] = {"first half", "second half", "of the first", "line"};
   for (int i = 0; i < 4; i++) table_head(rows, heads[i]);
@@ -177,7 +178,7 @@ int eval_halves(const cli *c, const subject *s, att_session *session, const edit
   }
   progress_end(&bar);
   if (code == CLI_OK && c->json) print_json(s, edits, &total, lines, count, each);
-  if (code == CLI_OK && !c->json) print_text(c, &total, lines, count, each);
+  if (code == CLI_OK && !c->json) print_text(c, edits, &total, lines, count, each);
   free(logs);
   free(lines);
   return code;

@@ -56,6 +56,7 @@ static void header(const cli *c, const explained *e) {
   text_say(t, INK_STRONG, 0, "layer %lld, head %lld%s, query%s at position %lld: %s",
            (long long)e->layer, (long long)e->head, reads, term_mark(t, INK_Q), (long long)e->query,
            query.text);
+  edit_say(t, &e->read.edited);
   if (e->read.across)
     remark(c, "Attention across: the query is a token of the answer, the keys are the prompt's.");
   if (e->head_chosen && e->heads > 1 && !e->read.across && (e->query > 1 || !e->read.causal))

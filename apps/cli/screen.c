@@ -15,8 +15,8 @@
 enum { ESCAPE_WAIT = 50 }; /* milliseconds in which a sequence's other bytes follow */
 
 static const char enter[] = "\033[?1049h\033[?25l", leave[] = "\033[0m\033[?25h\033[?1049l";
-static const int endings[] = {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGSEGV,
-                              SIGBUS,  SIGFPE, SIGILL, SIGABRT};
+static const int endings[] = {SIGTERM, SIGHUP,  SIGINT,  SIGQUIT, SIGSEGV, SIGBUS, SIGFPE,
+                              SIGILL,  SIGABRT, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2};
 
 static struct termios usual_mode;
 static volatile sig_atomic_t is_open, resized;
@@ -102,7 +102,7 @@ static int read_sequence(void) {
   if (first != '[' && first != 'O') return SCREEN_OTHER;
   int key = read_byte();
   for (; key >= '0' && key <= ';'; key = read_byte())
-    number = key <= '9' ? 10 * number + key - '0' : 0;
+    number = key <= '9' ? (10 * number + key - '0') % 1000 : 0;
   if (key == '~') key = number == 1 || number == 7 ? 'H' : number == 4 || number == 8 ? 'F' : 0;
   switch (key) {
   case 'A': return SCREEN_UP;
