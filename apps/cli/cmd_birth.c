@@ -20,6 +20,7 @@
 #include "watch.h"
 
 enum { PATH = 4096, MOST_ROWS = 4096, COLUMNS = 8 };
+#define USUAL "induction"
 
 static int score;
 
@@ -41,6 +42,7 @@ typedef struct checkpoint {
 typedef struct checkpoints {
   checkpoint *list;
   int64_t n, layers, heads;
+  bool builtin; /* paths are names of built-in models */
 } checkpoints;
 
 /* ---- finding ---- */
@@ -69,16 +71,18 @@ static int64_t step_of(const char *name, const char *prefix, size_t n) {
 static void find_builtin(checkpoints *all, const char *name) {
   char prefix[PATH];
   const char *known;
+  all->builtin = true;
   snprintf(prefix, sizeof prefix, "%s@", name);
   for (int64_t i = 0; (known = att_model_builtin_name(i)); i++)
     if (step_of(known, prefix, strlen(prefix)) >= 0)
       add(all, step_of(known, prefix, strlen(prefix)), known);
 }
 
+/* `run` NULL: those of USUAL, whatever is called so in this folder. */
 static int find(checkpoints *all, const cli *c, const char *run) {
   static const char prefix[] = "step-";
-  DIR *folder = opendir(run);
-  if (!folder) find_builtin(all, run);
+  DIR *folder = run ? opendir(run) : NULL;
+  if (!folder) find_builtin(all, run ? run : USUAL);
   if (!folder && all->n == 0) return cli_fail(c, "%s: %s", run, strerror(errno));
   for (const struct dirent *entry; folder && (entry = readdir(folder));) {
     char path[PATH];
@@ -122,7 +126,9 @@ static att_status measure_losses(checkpoint *one, const att_model *model, uint64
 static int measure(checkpoints *all, checkpoint *one, const cli *c, att_runtime *runtime) {
   att_model *model;
   double most;
-  if (att_model_open(&model, runtime, one->path, NULL) != ATT_OK) return cli_fail_status(c);
+  const att_status opened = all->builtin ? att_model_open_builtin(&model, runtime, one->path)
+                                         : att_model_open(&model, runtime, one->path, NULL);
+  if (opened != ATT_OK) return cli_fail_status(c);
   const att_model_info *info = att_model_describe(model);
   int code = CLI_OK;
   if (one != all->list && (info->layers != all->layers || info->heads != all->heads))
@@ -207,7 +213,7 @@ static void print_table(const cli *c, const checkpoints *all) {
 }
 
 static int run(const cli *c, int n, char **operands) {
-  const char *name = n > 0 ? operands[0] : "induction";
+  const char *name = n > 0 ? operands[0] : NULL;
   checkpoints all = {0};
   att_runtime *runtime;
   int code = cli_runtime(&runtime, c);
@@ -219,7 +225,7 @@ static int run(const cli *c, int n, char **operands) {
     progress_show((double)(i + 1) / (double)all.n, &bar);
   }
   progress_end(&bar);
-  if (code == CLI_OK && c->json) print_json(name, &all);
+  if (code == CLI_OK && c->json) print_json(name ? name : USUAL, &all);
   if (code == CLI_OK && !c->json) {
     print_table(c, &all);
     cli_note(c,

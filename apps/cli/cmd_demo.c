@@ -10,7 +10,8 @@
 #include "memory.h"
 #include "progress.h"
 
-static subject what;
+/* Whatever is called like it where the command is given: a demo is of that model. */
+static subject what = {.builtin = "story"};
 
 static const option options[] = {SUBJECT_MODEL_OPTIONS(what), {0}};
 
@@ -40,7 +41,7 @@ static void print_one(const cli *c, const demo *d, const demo_result *r) {
 }
 
 static void print_more(const demo *d, const demo_result *r) {
-  const char *model = what.model_path;
+  const char *model = what.model_path ? what.model_path : what.builtin;
   printf("\n    attend look '%s' -m %s -L %" PRId64 " -H %" PRId64 "\n", d->prompt, model, r->layer,
          r->head);
   printf("    attend dla '%s' -m %s --target '%s' --vs '%s'\n", d->prompt, model, d->a, d->b);
@@ -114,7 +115,8 @@ static int run(const cli *c, int n, char **operands) {
   int first = 0, count = demo_count;
   int code = n > 0 ? choose(&first, &count, c, operands[0]) : CLI_OK;
   if (code != CLI_OK) return code;
-  if (!what.model_path) what.model_path = "story";
+  if (what.tokenizer_path && !what.model_path)
+    return cli_usage(c, "%s has a tokenizer of its own; -z needs -m", what.builtin);
   code = subject_open_model(&what, c);
   if (code == CLI_OK && !what.tokenizer)
     code =
@@ -141,12 +143,10 @@ const command cmd_demo = {
     .most = 1,
     .about =
         "A dozen prompts with a finding each, read anew by the built-in model story, or MODEL: how "
-        "it "
-        "goes on, how it goes on after the prompt's twin, in which what decides has changed, and "
-        "the head without which the lead of the first answer over the second is least, with its "
-        "largest "
-        "weight on the word that decides. With NAME one of them, and the commands that show "
-        "more.\n\n"
+        "it goes on, how it goes on after the prompt's twin, in which what decides has changed, "
+        "and the head without which the lead of the first answer over the second is least, with "
+        "its largest weight on the word that decides. With NAME one of them, and the commands that "
+        "show more.\n\n"
         "  attend demo\n"
         "  attend demo her\n"
         "  attend demo --json",

@@ -10,6 +10,12 @@
 #include "memory.h"
 #include "progress.h"
 
+static att_status open_model(subject *s, const att_open_options *options) {
+  if (s->builtin && !s->model_path)
+    return att_model_open_builtin(&s->model, s->runtime, s->builtin);
+  return att_model_open(&s->model, s->runtime, s->model_path, options);
+}
+
 int subject_open_model(subject *s, const cli *c) {
   int code = cli_runtime(&s->runtime, c);
   if (code != CLI_OK) return code;
@@ -20,11 +26,11 @@ int subject_open_model(subject *s, const cli *c) {
   progress bar = progress_begin(c, "loading");
   options.progress = progress_show;
   options.payload = &bar;
-  att_status status = att_model_open(&s->model, s->runtime, s->model_path, &options);
+  att_status status = open_model(s, &options);
   /* Token ids, sizes and costs need no tokenizer; who does will miss it later. */
   if (status == ATT_NOT_FOUND && !s->tokenizer_path) {
     options.without_tokenizer = true;
-    status = att_model_open(&s->model, s->runtime, s->model_path, &options);
+    status = open_model(s, &options);
   }
   progress_end(&bar);
   if (status != ATT_OK) return cli_fail_status(c);

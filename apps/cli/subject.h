@@ -12,6 +12,7 @@
 
 typedef struct subject {
   const char *model_path, *tokenizer_path; /* options; NULL: not given */
+  const char *builtin; /* set before opening: what is opened without a path; NULL: the default */
   const char *file_path;
   id_list given_ids;
   bool f32_weights; /* set before opening: as att_open_options has it */
