@@ -63,7 +63,7 @@ bench-ladder:
 
 # The trained models of models/ from nothing: the bits must be those that ship.
 models:
-	@tools/install_packages build
+	@tools/install_packages build models
 	@cmake --preset release >/dev/null
 	@cmake --build --preset release --target attend-cli
 	python3 models/rebuild.py build/release/attend

@@ -117,13 +117,18 @@ def rebuild(attend, model, threads, write):
     return not wrong
 
 
-def main():
+def parse(words):
+    """The command line: options may stand before, between and behind the names."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("attend")
     parser.add_argument("models", nargs="*", metavar="MODEL")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--write", action="store_true")
-    arguments = parser.parse_args()
+    return parser.parse_intermixed_args(words)
+
+
+def main():
+    arguments = parse(sys.argv[1:])
     attend = os.path.abspath(arguments.attend)
     os.chdir(TOP)
     models = arguments.models or [m for m in MODELS if "ship" in read_json(HERE, m, "recipe.json")]

@@ -46,7 +46,7 @@ def run_until(program, step, folder):
         end = time.monotonic() + SECONDS
         while run.poll() is None and not os.path.isdir(wanted) and time.monotonic() < end:
             time.sleep(0.05)
-        run.send_signal(signal.SIGINT)
+        run.send_signal(signal.SIGTERM)  # SIGINT is ignored where a script runs in the background
     return settings["output"]
 
 
@@ -58,6 +58,16 @@ def check_hashes(program, folder):
     wrong = [name for name in found | numbers["ship"]["sha256"]
              if found.get(name) != numbers["ship"]["sha256"].get(name)]
     return f"not the recipe's: {wrong}" if wrong or len(found) < 24 else None
+
+
+def check_usage(program, folder):
+    """the builder of models does not take the command lines that it documents"""
+    del folder
+    for words in (["--threads", "1", "--write", "story"], ["story", "--write", "--threads", "1"]):
+        got = rebuild.parse([program, *words])
+        if (got.attend, got.models, got.threads, got.write) != (program, ["story"], 1, True):
+            return f"{words}: {got}"
+    return None
 
 
 def check_size(program, folder):
