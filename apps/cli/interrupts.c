@@ -1,17 +1,23 @@
-/* interrupts.c — one flag; the signal's own effect is back as soon as it is set. */
+/* interrupts.c — one flag; a second signal has its own effect. */
 #include "interrupts.h"
 
 #include <signal.h>
+#include <stddef.h>
 
 static volatile sig_atomic_t number_that_came; /* or 0 */
 
 static void came(int number) {
-  number_that_came = number;
   signal(number, SIG_DFL);
+  if (number_that_came) raise(number);
+  number_that_came = number;
 }
 
+/* A file that is being written at that moment is written on. */
 static void answer(int number, void (*how)(int)) {
-  if (signal(number, how) == SIG_IGN) signal(number, SIG_IGN);
+  const struct sigaction action = {.sa_handler = how, .sa_flags = SA_RESTART};
+  struct sigaction before;
+  if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+    sigaction(number, &action, NULL);
 }
 
 static void answer_both(void (*how)(int)) {

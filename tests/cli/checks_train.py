@@ -133,3 +133,33 @@ def check_an_interrupted_train_loses_nothing(program):
             with open(os.path.join(folder, "out", "log.jsonl"), encoding="utf-8") as stream:
                 ends[number] = [json.loads(line)["loss"] for line in stream][:60]
     return None if ends[None] == ends[signal.SIGINT] == ends[signal.SIGTERM] else "other losses"
+
+
+def check_a_second_signal_ends_train_at_once(program):
+    """train ends its evaluation first when a second signal comes, which need not be the same one"""
+    if not is_native(program):
+        return None
+    settings = {"data": "text", "output": "out", "layers": 2, "width": 64, "heads": 2, "batch": 4,
+                "length": 256, "validation": 0.9, "evaluate_every": 1, "evaluate_batches": 10**9}
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "run.json"), "w", encoding="utf-8") as stream:
+            json.dump(settings, stream)
+        with open(os.path.join(folder, "text"), "w", encoding="utf-8") as stream:
+            stream.write("0123456789\n" * 300000)
+        run = start_training(program, folder)
+        while b"of a fresh model" not in run.stderr.readline():
+            pass
+        time.sleep(0.5)
+        run.send_signal(signal.SIGINT)
+        time.sleep(0.1)
+        if run.poll() is not None:
+            return f"one signal is enough: exit {run.returncode}"
+        run.send_signal(signal.SIGTERM)
+        try:
+            err = run.communicate(timeout=5)[1].decode()
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.communicate()
+            return "it goes on"
+    good = run.returncode == -signal.SIGTERM and "saved" not in err
+    return None if good else f"exit {run.returncode}: {err}"

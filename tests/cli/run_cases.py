@@ -25,6 +25,7 @@ case that needs it and lacks it is skipped. Closes with N passed, N failed.
 import glob
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -122,6 +123,8 @@ def problem_of(case, program):
 
 def main():
     program, words = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    # What a script runs in the background ignores it, and so would all that is tested.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     jobs = []
     for path in sorted(glob.glob(os.path.join(HERE, "*.cases"))):
         jobs += [(case.name, lambda case=case: problem_of(case, program), "$SHARED" in case.command)
