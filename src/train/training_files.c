@@ -61,7 +61,8 @@ static void find_known(known out[KNOWN], const att_training *t) {
 
 /* ---- saving ---- */
 
-/* Older checkpoints stay at 1, 2, 4, 8 … times save_every, or if a list named them. */
+/* Older checkpoints stay at 1, 2, 4, 8 … times save_every, or all of a run with a list,
+ * which may not be the list that it had when they were written. */
 static bool stays(const att_train_settings *s, int64_t step) {
   if (s->save_at[0]) return true;
   int64_t n = step / s->save_every;
