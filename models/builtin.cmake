@@ -8,20 +8,24 @@ function(att_builtin_model name)
 endfunction()
 
 att_builtin_model(hand hand/config.json hand/words.txt hand/model.safetensors)
-att_builtin_model(story story/story.gguf)
+# The trained ones are no part of the module for JavaScript, which pages load whole: there a
+# model comes as a file.
+if(NOT ATT_WASM)
+  att_builtin_model(story story/story.gguf)
 
-# induction as it was at each checkpoint of its training, induction@0 …, and at the end.
-set(shared induction/checkpoints/config.json induction/checkpoints/tokenizer.json)
-file(GLOB steps RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS
-     ${CMAKE_CURRENT_LIST_DIR}/induction/checkpoints/step-*.safetensors)
-list(SORT steps COMPARE NATURAL)
-foreach(path IN LISTS steps)
-  string(REGEX REPLACE ".*step-([0-9]+).safetensors" "\\1" step ${path})
-  att_builtin_model(induction@${step} ${shared} ${path})
-endforeach()
-if(steps)
-  list(GET steps -1 path)
-  att_builtin_model(induction ${shared} ${path})
+  # induction as it was at each checkpoint of its training, induction@0 …, and at the end.
+  set(shared induction/checkpoints/config.json induction/checkpoints/tokenizer.json)
+  file(GLOB steps RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS
+       ${CMAKE_CURRENT_LIST_DIR}/induction/checkpoints/step-*.safetensors)
+  list(SORT steps COMPARE NATURAL)
+  foreach(path IN LISTS steps)
+    string(REGEX REPLACE ".*step-([0-9]+).safetensors" "\\1" step ${path})
+    att_builtin_model(induction@${step} ${shared} ${path})
+  endforeach()
+  if(steps)
+    list(GET steps -1 path)
+    att_builtin_model(induction ${shared} ${path})
+  endif()
 endif()
 
 set(ATT_BUILTIN_SOURCES ${CMAKE_BINARY_DIR}/generated/builtin_data.c)

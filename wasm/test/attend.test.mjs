@@ -8,7 +8,8 @@ import { test } from "node:test";
 import { load } from "../attend.mjs";
 import { readTensors } from "./tensors.mjs";
 
-const attend = await load(readFileSync(process.env.ATTEND_WASM));
+const wasm = readFileSync(process.env.ATTEND_WASM);
+const attend = await load(wasm);
 const shared = process.env.ATTEND_SHARED;
 const skip = existsSync(`${shared}/golden`) ? false : "no published cases beside the project";
 
@@ -16,6 +17,10 @@ test("vector code is not what runs", () => {
   assert.equal(attend.target, "wasm128");
   assert.equal(attend.class, "muladd");
   assert.match(attend.version, /^\d+\.\d+\.\d+$/);
+});
+
+test("the module has grown by models that no page asks for", () => {
+  assert.ok(wasm.length < 3e6, `${wasm.length} bytes`);
 });
 
 // What attend.mjs has no argument for is what the C golden runner covers.
