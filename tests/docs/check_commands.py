@@ -38,7 +38,7 @@ def read(page):
 def run(command, program, folder):
     """What a command prints, without blanks at the ends of lines."""
     path = os.path.dirname(program) + os.pathsep + os.environ["PATH"]
-    done = subprocess.run(command, shell=True, cwd=folder, timeout=120, capture_output=True,
+    done = subprocess.run(command, shell=True, cwd=folder, timeout=300, capture_output=True,
                           text=True, check=False, stdin=subprocess.DEVNULL,
                           env={**os.environ, "PATH": path, "LANG": "C.UTF-8", "COLUMNS": "80"})
     lines = [line.rstrip() for line in done.stdout.splitlines()]
