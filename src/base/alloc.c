@@ -10,6 +10,17 @@
 
 #define ALIGNMENT 64 /* a cache line and the widest vector */
 
+/* A sanitizer that watches addresses only knows where the whole of a block ends. */
+#ifndef __has_feature
+#define __has_feature(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)(at), (void)(bytes))
+#endif
+
 /* calloc, since the system's fresh pages are zero already: a large array takes memory
  * only where it is used, such as a cache for a long context. Where the whole begins
  * stands in front of the aligned part. */
@@ -23,6 +34,8 @@ static void *libc_allocate(size_t bytes, size_t alignment, void *payload) {
   uintptr_t first = (uintptr_t)whole + sizeof whole;
   char *memory = whole + sizeof whole + (-first & (alignment - 1));
   memcpy(memory - sizeof whole, &whole, sizeof whole);
+  ASAN_POISON_MEMORY_REGION(whole, (size_t)(memory - whole));
+  ASAN_POISON_MEMORY_REGION(memory + bytes, (size_t)(whole + extra - memory));
   return memory;
 }
 
@@ -30,6 +43,8 @@ static void libc_release(void *memory, size_t bytes, void *payload) {
   (void)bytes;
   (void)payload;
   char *whole;
+  if (!memory) return;
+  ASAN_UNPOISON_MEMORY_REGION((char *)memory - sizeof whole, sizeof whole);
   memcpy(&whole, (char *)memory - sizeof whole, sizeof whole);
   free(whole);
 }

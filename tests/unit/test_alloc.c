@@ -4,6 +4,9 @@
 
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include "base/cpu.h"
 
@@ -83,6 +86,26 @@ static void a_default_allocator_that_ignores_large_alignment(void **state) {
     assert_int_equal((uintptr_t)block % alignment, 0);
     allocator.release(block, 1, allocator.payload);
   }
+  allocator.release(NULL, 1, allocator.payload);
+}
+
+/* Under an address sanitizer: the byte before a block and the one behind it are found
+ * wrong, however the block was aligned inside what the C library gave. */
+static void an_overrun_that_no_sanitizer_sees(void **state) {
+  (void)state;
+#ifndef __SANITIZE_ADDRESS__
+  skip();
+#else
+  att_allocator allocator = att_allocator_default();
+  for (size_t bytes = 1; bytes < 300; bytes++) {
+    unsigned char *block = allocator.allocate(bytes, 64, allocator.payload);
+    assert_false(__asan_address_is_poisoned(block));
+    assert_false(__asan_address_is_poisoned(block + bytes - 1));
+    assert_true(__asan_address_is_poisoned(block - 1));
+    assert_true(__asan_address_is_poisoned(block + bytes));
+    allocator.release(block, bytes, allocator.payload);
+  }
+#endif
 }
 
 /* A cache for a long context that is hardly used: 64 MB, of which one number. */
@@ -159,6 +182,7 @@ int main(void) {
       cmocka_unit_test(an_allocator_that_has_nothing_left),
       cmocka_unit_test(a_foreign_allocator_that_ignores_alignment),
       cmocka_unit_test(a_default_allocator_that_ignores_large_alignment),
+      cmocka_unit_test(an_overrun_that_no_sanitizer_sees),
       cmocka_unit_test(memory_that_is_taken_before_it_is_used),
       cmocka_unit_test(arithmetic_that_wraps_around),
       cmocka_unit_test(cpu_bits_that_contradict_the_system),
