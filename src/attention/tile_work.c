@@ -35,7 +35,7 @@ att_tiling att_tiles_choose(const att_problem *p, const att_runtime *runtime) {
   int64_t positions = att_at_most(p->t, CHUNK_ROWS / p->group);
   if (positions < 1) positions = 1;
   /* Fewer rows a piece where whole chunks would leave threads without work. */
-  while (positions * p->group > t.tile && threads > 1 &&
+  while (positions > 1 && positions * p->group > t.tile && threads > 1 &&
          pairs * ((p->t + positions - 1) / positions) < 4 * threads)
     positions = (positions + 1) / 2;
   t.chunk = positions * p->group;

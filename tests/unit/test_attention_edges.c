@@ -205,6 +205,53 @@ static void only_live_block_is_rescaled(void **state) {
   }
 }
 
+/* Any byte but zero shows its key, whether the rule's bytes are read where they lie or not. */
+static void only_ones_count_as_true(void **state) {
+  (void)state;
+  for (uint64_t seed = 0; seed < test_calls(30); seed++) {
+    att_case c;
+    sized(&c, seed, CASE_RESULTS | (seed % 2 ? CASE_CAUSAL : 0), 70, 131);
+    const int64_t pairs[4] = {c.b, c.h, c.t, c.s};
+    att_view ones = case_numbers(&c, ATT_U8, 4, pairs, 0, 70), any = bits_copy(&c, ones);
+    uint8_t *bytes = any.data;
+    for (int64_t n = 0; n < att_view_count(&any); n++)
+      if (bytes[n]) bytes[n] = (uint8_t)(1 << case_below(&c, 8));
+    att_sdpa_args other = c.args;
+    bits_fresh_results(&c, &other);
+    assert_ok(
+        att_mask_add(&other.mask, (att_mask_rule){.kind = ATT_MASK_DENSE, .query_side = any}));
+    case_rule(&c, (att_mask_rule){.kind = ATT_MASK_DENSE, .query_side = ones});
+    assert_ok(att_sdpa_once(runtimes[seed % 3], &c.args));
+    assert_ok(att_sdpa_once(runtimes[seed % 3], &other));
+    bits_expect_results("bytes of a mask", &c.args, &other);
+    case_free(&c);
+  }
+}
+
+/* ---- one head of keys for very many of queries ------------------------------ */
+
+/* More heads than rows of a tile, of a strip and of a chunk: one position fills several. */
+static void large_group_is_never_cut(void **state) {
+  (void)state;
+  static const int64_t heads[] = {49, 64, 145, 1030};
+  att_runtime *one = case_runtime(NULL, 1), *many = case_runtime(NULL, 3);
+  for (uint64_t seed = 0; seed < test_calls(16); seed++) {
+    att_case c;
+    case_sizes(&c, seed, seed % 2 ? CASE_RESULTS | CASE_CAUSAL : CASE_CAUSAL, ATT_F32);
+    c.b = c.n_sequences = c.g = 1, c.h = heads[seed % 4];
+    c.t = 1 + (int64_t)seed / 4 % 3, c.s = 600;
+    case_build(&c);
+    att_sdpa_args other = c.args;
+    bits_fresh_results(&c, &other);
+    assert_ok(att_sdpa_once(one, &c.args));
+    assert_ok(att_sdpa_once(many, &other));
+    bits_expect_results("large group", &c.args, &other);
+    case_free(&c);
+  }
+  att_runtime_free(one);
+  att_runtime_free(many);
+}
+
 /* ---- large, but finite ---------------------------------------------------- */
 
 /* The lowest float everywhere adds nothing to differences: the plain mean. */
@@ -258,6 +305,8 @@ int main(void) {
       cmocka_unit_test(window_of_one_is_not_the_value),
       cmocka_unit_test(hidden_first_span_leaves_a_trace),
       cmocka_unit_test(only_live_block_is_rescaled),
+      cmocka_unit_test(only_ones_count_as_true),
+      cmocka_unit_test(large_group_is_never_cut),
       cmocka_unit_test(row_of_finite_minima_is_not_an_average),
       cmocka_unit_test(finite_minimum_counts_as_hidden),
   };
