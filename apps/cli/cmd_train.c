@@ -219,7 +219,13 @@ static int take_step(const cli *c, att_training *training, att_training_report *
 /* An interrupted run loses nothing. */
 static int keep(const cli *c, att_training *training, const att_training_report *r) {
   if (r->step == 0) return CLI_OK;
-  if (!r->saved && att_training_save(training) != ATT_OK) return cli_fail_status(c);
+  if (!r->saved) {
+    const char *output = att_training_describe(training)->output;
+    const att_model *model = att_learner_model(att_training_learner(training));
+    if (att_training_save(training) != ATT_OK) return cli_fail_status(c);
+    const int code = heads_log_add(c, output, r->step, r->validation, model, tokenizer);
+    if (code != CLI_OK) return code;
+  }
   cli_note(c, "interrupted: step %lld is saved, the same command goes on from there",
            (long long)r->step);
   return CLI_OK;

@@ -126,6 +126,9 @@ def check_an_interrupted_train_loses_nothing(program):
                     return f"exit {run.returncode}: {err}"
                 if int(saved[1]) != steps_logged(folder):
                     return f"step {saved[1]} of {steps_logged(folder)} is saved"
+                with open(os.path.join(folder, "out", "heads.jsonl"), encoding="utf-8") as stream:
+                    if [json.loads(line)["step"] for line in stream][-1:] != [int(saved[1])]:
+                        return "heads.jsonl lacks the checkpoint"
                 last = start_training(program, folder, f"steps={max(60, int(saved[1]) + 1)}")
                 err = last.communicate()[1].decode()
                 if f"goes on from step {saved[1]}" not in err:
