@@ -244,6 +244,7 @@ static att_status encode_piece(encoder *e, const char *text, size_t bytes) {
 }
 
 static att_status encode_lines(encoder *e, const char *text, size_t bytes) {
+  ATT_TRY(make_room(e, 1)); /* also if all lines are empty */
   for (size_t at = 0, end; at < bytes; at = end + 1) {
     const char *found = memchr(text + at, '\n', bytes - at);
     end = found ? (size_t)(found - text) : bytes;

@@ -118,6 +118,8 @@ static att_status check_model(const reading *r, const att_checkpoint *checkpoint
   for (att_size size = ATT_SIZE_1; size <= ATT_SIZE_GD; size++)
     same &= att_config_size(a, size) == att_config_size(b, size);
   same &= a->layers == b->layers && a->heads == b->heads && a->tied_output == b->tied_output;
+  /* A base is written as a float's shortest decimal. */
+  if (b->position == ATT_POSITION_ROPE) same &= (float)a->rope.theta == (float)b->rope.theta;
   if (same && att_config_parts(a) == att_config_parts(b)) return ATT_OK;
   return att_fail(ATT_UNSUPPORTED, "%s holds another model than this learner's", r->folder);
 }
