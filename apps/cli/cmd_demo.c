@@ -13,7 +13,7 @@
 /* Whatever is called like it where the command is given: a demo is of that model. */
 static subject what = {.builtin = "story"};
 
-static const option options[] = {SUBJECT_MODEL_OPTIONS(what), {0}};
+static const option options[] = {SUBJECT_MODEL_OPTIONS_OF(what, "story"), {0}};
 
 /* ---- showing ---- */
 

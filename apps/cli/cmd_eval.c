@@ -215,7 +215,7 @@ const command cmd_eval = {
         "may see alike, which is the control for what attention does:\n\n"
         "    printf 'The cat\\t sleeps\\t sleep\\tagreement\\n' | attend eval -p - -m MODEL\n"
         "    attend eval -p pairs.jsonl -m MODEL --edit 'set *.hook_attn_scores value=0'\n"
-        "    attend eval --halves repeats.txt -m MODEL --edit 'zero blocks.1.attn.hook_z head=0'",
+        "    attend eval --halves FILE -m MODEL --edit 'zero blocks.1.attn.hook_z head=0'",
     .options = options,
     .run = run,
 };

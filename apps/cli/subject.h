@@ -31,7 +31,8 @@ typedef struct subject {
 } subject;
 
 /* Rows for a command's table of options. */
-#define SUBJECT_MODEL_OPTIONS(s)                                                                   \
+#define SUBJECT_MODEL_OPTIONS(s) SUBJECT_MODEL_OPTIONS_OF(s, "hand")
+#define SUBJECT_MODEL_OPTIONS_OF(s, usual)                                                         \
   {"model",                                                                                        \
    'm',                                                                                            \
    OPTION_TEXT,                                                                                    \
@@ -40,7 +41,7 @@ typedef struct subject {
    0,                                                                                              \
    0,                                                                                              \
    "Hugging Face directory, .gguf, llama2.c .bin or a built-in model (hand, story, induction); "   \
-   "default: hand"},                                                                               \
+   "default: " usual},                                                                             \
   {                                                                                                \
     "tokenizer", 'z', OPTION_TEXT, &(s).tokenizer_path, "FILE", 0, 0,                              \
         "tokenizer; default: the one that lies beside the model"                                   \
