@@ -127,7 +127,7 @@ static void lay_out(att_tile_work *w, att_workspace *arena) {
   bool keeps = w->tiling->strip && att_wants_all_rows(a);
   w->strip = keeps ? att_workspace_take(arena, chunk * w->tiling->strip, f) : NULL;
   w->columns = a->column_sums.data ? att_workspace_take(arena, p->block, f) : NULL;
-  w->entropy = a->entropy.data ? att_workspace_take(arena, p->group * p->t * ATT_LANES, f) : NULL;
+  w->entropy = a->entropy.data ? att_workspace_take(arena, p->group * p->t, ATT_LANES * f) : NULL;
 }
 
 int64_t att_tiles_bytes(const att_problem *problem, const att_tiling *tiling) {

@@ -166,6 +166,23 @@ static void enormous_tensor_is_taken(void **state) {
     }
 }
 
+/* 2^60 rows, each 16 partial sums of an entropy: all sizes are possible, their products are
+ * not (seen by the sanitizer of undefined behaviour). */
+static void bytes_of_a_workspace_wrap_around(void **state) {
+  (void)state;
+  const int64_t most = (int64_t)1 << 30;
+  att_sdpa_args a;
+  att_sdpa_plan *plan;
+  att_sdpa_args_init(&a);
+  a.q = VIEW(0, ATT_F32, 1, 1, 1, 1), a.k = a.v = a.q;
+  a.q.shape[1] = a.q.shape[2] = most;
+  a.q.stride[1] = a.q.stride[2] = 0;
+  a.out = VIEW(10, ATT_F32, 1, most, most, 1);
+  a.entropy = VIEW(15, ATT_F32, 1, most, most);
+  assert_status(ATT_TOO_LARGE, att_sdpa_plan_create(&plan, runtime, &a));
+  assert_message_has("workspace");
+}
+
 static void wild_stride_is_followed(void **state) {
   (void)state;
   static const int64_t wrong[] = {INT64_MAX, INT64_MIN, (int64_t)1 << 61, -((int64_t)1 << 61)};
@@ -387,6 +404,7 @@ int main(void) {
       cmocka_unit_test(wrong_type_is_taken),
       cmocka_unit_test(size_that_contradicts_is_taken),
       cmocka_unit_test(enormous_tensor_is_taken),
+      cmocka_unit_test(bytes_of_a_workspace_wrap_around),
       cmocka_unit_test(wild_stride_is_followed),
       cmocka_unit_test(misaligned_tensor_is_read),
       cmocka_unit_test(output_is_written_twice),
