@@ -138,7 +138,16 @@ static void narrowing_differs_in_a_bit(void **state) {
   }
 }
 
-/* Any bytes but scales that are no numbers. */
+/* Any bytes but scales that are no numbers, up to the forbidden page. */
+static unsigned char *packed_bytes(guarded *g, int64_t bytes, att_rng *rng) {
+  *g = guarded_floats((bytes + 3) / 4);
+  unsigned char *first = (unsigned char *)(g->data + g->count) - bytes;
+  for (int64_t k = 0; k < bytes; k++) first[k] = (unsigned char)att_rng_u32(rng);
+  for (int64_t k = 1; k < bytes; k += 2) /* wherever a scale may lie */
+    if ((first[k] & 0x7c) == 0x7c) first[k] ^= 0x40;
+  return first;
+}
+
 static void unpacking_differs_in_a_bit(void **state) {
   (void)state;
   candidate all[8];
@@ -148,13 +157,11 @@ static void unpacking_differs_in_a_bit(void **state) {
   for (int i = 0; i < n; i++) {
     for (int round = 0; round < 60; round++) {
       enum { most = 4, rows = 3 };
-      unsigned char bytes[most * 34 * 16];
       int64_t groups = 1 + round % most;
-      for (size_t k = 0; k < sizeof bytes; k++) bytes[k] = (unsigned char)att_rng_u32(&rng);
-      for (size_t k = 1; k < sizeof bytes; k += 2) /* wherever a scale may lie */
-        if ((bytes[k] & 0x7c) == 0x7c) bytes[k] ^= 0x40;
       for (int kind = 0; kind < 4; kind++) {
-        guarded out[2];
+        guarded out[2], packed;
+        int64_t block = kind % 2 ? 18 : 34;
+        unsigned char *bytes = packed_bytes(&packed, groups * block * (kind < 2 ? 16 : rows), &rng);
         for (int side = 0; side < 2; side++) {
           const att_kernels *k = side ? &all[i].plain : &all[i].table;
           bool four = kind % 2;
@@ -168,7 +175,7 @@ static void unpacking_differs_in_a_bit(void **state) {
         }
         kcheck_same(&all[i], "an unpacking kernel", out[0], out[1], "kind %d, %lld groups\n", kind,
                     (long long)groups);
-        guarded_free(&out[0]), guarded_free(&out[1]);
+        guarded_free(&out[0]), guarded_free(&out[1]), guarded_free(&packed);
       }
     }
   }
@@ -183,15 +190,14 @@ static void quantised_products_differ_in_a_bit(void **state) {
   att_rng_init(&rng, 6, 1);
   for (int i = 0; i < n; i++) {
     for (int round = 0; round < 80; round++) {
-      enum { most = 160, row = 6 * 34 }; /* keys; bytes of one key of 192 features */
-      static unsigned char bytes[(most + 16) * row];
+      enum { most = 160 };
       int kind = round % 4, rows = 1 + round % 7;
       int64_t keys = 1 + att_rng_u32(&rng) % most, features = 32 * (1 + att_rng_u32(&rng) % 6);
       int64_t block = kind % 2 ? 18 : 34, cols = kind < 2 ? keys : features;
       int64_t k = kind < 2 ? features : keys;
-      for (size_t at = 0; at < sizeof bytes; at++) bytes[at] = (unsigned char)att_rng_u32(&rng);
-      for (size_t at = 1; at < sizeof bytes; at += 2)
-        if ((bytes[at] & 0x7c) == 0x7c) bytes[at] ^= 0x40;
+      int64_t held = kind < 2 ? (keys + 15) / 16 * 16 : keys; /* whole panels; rows */
+      guarded packed;
+      unsigned char *bytes = packed_bytes(&packed, held * features / 32 * block, &rng);
       guarded a = guarded_floats(rows * k), scale = guarded_floats(rows);
       guarded bias = guarded_floats(cols), residual = guarded_floats(rows * cols);
       guarded out[2] = {guarded_floats(rows * cols)};
@@ -229,7 +235,7 @@ static void quantised_products_differ_in_a_bit(void **state) {
       kcheck_same(&all[i], "a quantised product", out[0], out[1], "kind %d, %d rows, %lld x %lld\n",
                   kind, rows, (long long)cols, (long long)k);
       guarded_free(&a), guarded_free(&scale), guarded_free(&out[0]), guarded_free(&out[1]);
-      guarded_free(&bias), guarded_free(&residual);
+      guarded_free(&bias), guarded_free(&residual), guarded_free(&packed);
     }
   }
 }
