@@ -54,7 +54,8 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
   kcheck_fill(&slope, rng, false);
   int32_t low[most_rows], high[most_rows];
   int64_t position[most_rows];
-  uint8_t visible[most_rows * row_stride];
+  guarded bytes = guarded_floats((rows * cols + 3) / 4); /* a caller's matrix of its own width */
+  uint8_t *visible = (uint8_t *)(bytes.data + bytes.count) - rows * cols;
   const float *bias_rows[most_rows];
   int64_t bias_col = 1 + att_rng_below(rng, 2);
   for (int64_t r = 0; r < rows; r++) {
@@ -67,7 +68,8 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
     bias_rows[r] = bias.data + r * cols * bias_col;
     if (att_rng_below(rng, 4) == 0) slope.data[r] = 0.0f;
   }
-  for (size_t i = 0; i < sizeof visible; i++) visible[i] = att_rng_below(rng, 4) != 0;
+  for (int64_t i = 0; i < rows * cols; i++)
+    visible[i] = att_rng_below(rng, 4) ? (uint8_t)(1 + att_rng_below(rng, 255)) : 0;
   for (int64_t i = 0; i < keep.count; i++) keep.data[i] = att_rng_below(rng, 4) ? 1.25f : 0.0f;
   guarded other_s = guarded_copy(&s), other_m = guarded_copy(&m), other_l = guarded_copy(&l);
   guarded factor = guarded_copy(&m), other_factor = guarded_copy(&m), products = guarded_copy(&s);
@@ -86,7 +88,7 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
       .low = round % 2 ? low : NULL,
       .high = high,
       .visible = round % 7 < 2 ? visible : NULL,
-      .visible_row = row_stride,
+      .visible_row = cols,
       .mark_hidden = round % 3 == 1,
       .keep = round % 6 == 3 ? keep.data : NULL,
       .keep_row = row_stride,
@@ -108,8 +110,8 @@ static void check_softmax(const candidate *c, att_rng *rng, int round) {
   kcheck_same(c, "softmax_tile", factor, other_factor, "factor: round %d\n", round);
   check_weights(c, rng, round, &tile, &products);
   guarded_free(&products);
-  guarded *all[] = {&s,       &m,       &l,       &bias,   &slope,       &keep,
-                    &other_s, &other_m, &other_l, &factor, &other_factor};
+  guarded *all[] = {&s,       &m,       &l,       &bias,   &slope,        &keep,
+                    &other_s, &other_m, &other_l, &factor, &other_factor, &bytes};
   for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) guarded_free(all[i]);
 }
 
