@@ -1,4 +1,4 @@
-/* The start-up check of a vector target: every kernel on small inputs with
+/* The start-up check of a vector target: its main kernels on small inputs with
  * awkward sizes and values, bit for bit against the plain definition. A few
  * milliseconds. It is what lets a table be used that the project's own
  * machines could not run; tests/kcheck does the same at length. */
@@ -154,10 +154,53 @@ static bool check_backward_rows(const att_kernels *x, const att_kernels *p, benc
   return true;
 }
 
+typedef void tile_kernel(const att_tile *tile);
+
+static tile_kernel *quantised(const att_kernels *k, bool keys, bool four) {
+  if (keys) return four ? k->tile_keys_q4 : k->tile_keys_q8;
+  return four ? k->tile_values_q4 : k->tile_values_q8;
+}
+
+static void unpack(const att_kernels *k, float *to, const void *from, bool keys, bool four, int n) {
+  if (keys)
+    (four ? k->unpack_keys_q4 : k->unpack_keys_q8)(to, from, 2);
+  else
+    (four ? k->unpack_values_q4 : k->unpack_values_q8)(to, n * 16, from, n, 1);
+}
+
+/* Cached keys and values of 64 features, in 8 and 4 bits; any bytes with finite scales. */
+static bool check_quantised(const att_kernels *x, const att_kernels *p, bench *t) {
+  unsigned char *bytes = (unsigned char *)t->b;
+  for (size_t i = 0; i < sizeof t->b; i++) {
+    bytes[i] = (unsigned char)att_rng_u32(&t->rng);
+    if (i % 2 && (bytes[i] & 0x7c) == 0x7c) bytes[i] ^= 0x40;
+  }
+  for (int round = 0; round < 28; round++) {
+    bool four = round % 2, keys = round % 4 < 2;
+    int rows = 1 + round % 7, n = 1 + round * 5 % 37, bytes_of_row = four ? 36 : 68;
+    fill(t, t->a, rows * 64, 4.0f);
+    fill(t, t->c, rows * 64, 4.0f);
+    memcpy(t->d, t->c, sizeof t->c);
+    att_tile tile = {.a = t->a, .a_row = 64, .a_k = 1, .b = t->b, .rows = rows, .c_row = 64};
+    tile.b_panel = bytes_of_row * 16, tile.b_k = bytes_of_row, tile.accumulate = !keys;
+    tile.cols = keys ? n : 64, tile.k = keys ? 64 : n;
+    for (int i = 0; i < 2; i++) {
+      tile.c = i ? t->d : t->c;
+      quantised(i ? p : x, keys, four)(&tile);
+    }
+    if (!same(t->c, t->d, values)) return false;
+    unpack(x, t->c, t->b, keys, four, n);
+    unpack(p, t->d, t->b, keys, four, n);
+    if (!same(t->c, t->d, values)) return false;
+  }
+  return true;
+}
+
 const char *att_kernels_self_test(const att_kernels *table, const att_kernels *plain) {
   bench t;
   att_rng_init(&t.rng, 20, 26);
   if (!check_product(table, plain, &t)) return "tile_product";
+  if (!check_quantised(table, plain, &t)) return "kernels of quantised caches";
   if (!check_softmax_tile(table, plain, &t)) return "softmax_tile";
   if (!check_backward_tile(table, plain, &t)) return "backward_tile";
   if (!check_rows(table, plain, &t)) return "row kernels";

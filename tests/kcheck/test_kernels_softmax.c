@@ -231,6 +231,14 @@ static void the_self_test_misses_one_bit(void **state) {
     att_kernels broken = all[i].table;
     broken.tile_product = wrong_product;
     assert_string_equal(att_kernels_self_test(&broken, &all[i].plain), "tile_product");
+    broken = all[i].table;
+    broken.tile_keys_q4 = broken.tile_keys_q8; /* a layout taken for another */
+    assert_string_equal(att_kernels_self_test(&broken, &all[i].plain),
+                        "kernels of quantised caches");
+    broken = all[i].table;
+    broken.unpack_keys_q4 = broken.unpack_keys_q8;
+    assert_string_equal(att_kernels_self_test(&broken, &all[i].plain),
+                        "kernels of quantised caches");
   }
 }
 
