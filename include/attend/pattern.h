@@ -55,6 +55,14 @@ ATT_API att_status att_pattern_measure(att_pattern_value *out, att_pattern measu
 ATT_API att_status att_pattern_diagonal(att_pattern_value *out, att_view weights, int64_t offset,
                                         int64_t first_row);
 
+/* out [W,V] f32: weights [T,S] between words in place of tokens,
+ *     out[a,b] = mean over queries i of word a of the sum over keys j of word b of A[i,j];
+ * rows sum to what they did. query_word [T] and key_word [S] say whose token is whose, words
+ * numbered from 0 in the order of their tokens. BAD_ARGUMENT (words without tokens, or out of
+ * order), BAD_SHAPE, BAD_DTYPE, OUT_OF_MEMORY. Sums in double. Cost T·S. */
+ATT_API att_status att_pattern_words(att_view out, att_runtime *runtime, att_view weights,
+                                     const int64_t *query_word, const int64_t *key_word);
+
 /* Heads of a layer as one matrix, before layers are multiplied. */
 typedef enum att_rollout_heads {
   ATT_ROLLOUT_MEAN,

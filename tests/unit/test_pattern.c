@@ -166,6 +166,30 @@ static void test_discarded_weights_are_the_smallest_of_all(void **state) {
   assert_no_leak(&memory);
 }
 
+/* Words {7 8} {7} {8 7}: keys are added, queries averaged, rows still sum to 1. */
+static void test_words_sum_keys_and_average_queries(void **state) {
+  (void)state;
+  static const int64_t word[5] = {0, 0, 1, 2, 2}, gap[5] = {0, 0, 2, 2, 2},
+                       back[5] = {0, 1, 0, 1, 2};
+  static const double want[3][3] = {{1, 0, 0}, {0.75, 0.25, 0}, {0.4625, 0.275, 0.2625}};
+  test_memory memory = {0};
+  att_runtime runtime = test_runtime(&memory);
+  float got[3][4];
+  const att_view out = {
+      .data = got, .dtype = ATT_F32, .ndim = 2, .shape = {3, 3}, .stride = {4, 1}};
+  assert_ok(att_pattern_words(out, &runtime, weights(), word, word));
+  for (int i = 0; i < 3; i++)
+    for (int j = 0; j < 3; j++)
+      if (!(fabs((double)got[i][j] - want[i][j]) < 1e-7))
+        fail_msg("%d %d: %.9g, not %g", i, j, (double)got[i][j], want[i][j]);
+  assert_status(ATT_BAD_ARGUMENT, att_pattern_words(out, &runtime, weights(), word, NULL));
+  assert_status(ATT_BAD_ARGUMENT, att_pattern_words(out, &runtime, weights(), gap, word));
+  assert_status(ATT_BAD_ARGUMENT, att_pattern_words(out, &runtime, weights(), word, back));
+  assert_status(ATT_BAD_SHAPE,
+                att_pattern_words(att_view_slice(out, 1, 0, 2), &runtime, weights(), word, word));
+  assert_no_leak(&memory);
+}
+
 static void test_bad_calls_are_named(void **state) {
   (void)state;
   att_pattern_value v;
@@ -199,6 +223,7 @@ int main(void) {
       cmocka_unit_test(test_the_probe_finds_a_perfect_induction_head),
       cmocka_unit_test(test_rollout_multiplies_layers),
       cmocka_unit_test(test_discarded_weights_are_the_smallest_of_all),
+      cmocka_unit_test(test_words_sum_keys_and_average_queries),
       cmocka_unit_test(test_bad_calls_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
