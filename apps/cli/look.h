@@ -13,6 +13,7 @@ typedef struct look_options {
   int64_t layer, head; /* -1: all */
   int64_t top, digits; /* strongest keys beside a row; decimals in cells, or 0 */
   int stage, first, limit, curve;
+  bool words;  /* in place of tokens */
   int rollout; /* 0: none, else att_rollout_heads + 1 */
   double residual, discard;
 } look_options;

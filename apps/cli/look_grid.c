@@ -84,6 +84,8 @@ void look_grid_text(const cli *c, const look *l) {
   text_say(t, INK_OFF, 0,
            "Every head in its own scale: rows are queries%s, columns keys%s, 0 to %lld%s",
            term_mark(t, INK_Q), term_mark(t, INK_K), (long long)l->read.n_keys - 1, joined);
+  if (l->options.words)
+    text_say(t, INK_OFF, 0, "Between words: the sum over keys, the mean over queries.");
   if (l->read.first_query > 0)
     text_say(t, INK_OFF, 0, "Queries are the last ones, %lld to %lld.",
              (long long)l->read.first_query, (long long)l->read.n_keys - 1);

@@ -170,8 +170,9 @@ static void print_head_line(const look *l, const term *t, const look_map *m, int
   const bool any = m->rows > 1 || l->read.first_query > 0;
   if (!any || l->options.stage != STAGE_WEIGHTS) return;
   static const char *const handling[] = {"left out of the scale", "hidden", "as any other"};
-  text_say(t, INK_OFF, 0, "first token: %.0f %% of the weight, column %s (--first)",
-           100.0 * (double)m->first_mass, handling[l->options.first]);
+  text_say(t, INK_OFF, 0, "first %s: %.0f %% of the weight, column %s (--first)",
+           l->options.words ? "word" : "token", 100.0 * (double)m->first_mass,
+           handling[l->options.first]);
 }
 
 void look_head_text(const cli *c, const look *l, int64_t layer, int64_t head) {

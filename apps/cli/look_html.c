@@ -75,11 +75,14 @@ static void put_data(FILE *out, const look *l) {
   json j = json_begin(out);
   json_open(&j, NULL, '{');
   json_string(&j, "model", subject_name(l->what));
-  json_string(&j, "class", l->read.saved ? "dump" : att_runtime_class(l->what->runtime));
+  json_string(&j, "class", !l->what->model ? "dump" : att_runtime_class(l->what->runtime));
   edit_json(&j, &l->read.edited);
   char name[LOOK_NAME];
   look_name(name, l, 0, 0);
-  json_string(&j, "stage", l->rolled ? name : stages[l->options.stage]);
+  json_string(&j, "stage",
+              l->rolled          ? name
+              : l->options.words ? "weights of words, sum over keys, mean over queries"
+                                 : stages[l->options.stage]);
   json_bool(&j, "across", l->read.across);
   json_int(&j, "first_query", l->read.first_query);
   if (!l->what->texts) { /* else there are no ids */

@@ -75,8 +75,8 @@ void look_name(char out[LOOK_NAME], const look *l, int64_t layer, int64_t head) 
   static const char *const joined[] = {"mean", "largest", "least"};
   const look_options *o = &l->options;
   if (!l->rolled)
-    snprintf(out, LOOK_NAME, "layer %lld, head %lld: %s", (long long)layer, (long long)head,
-             stages[o->stage]);
+    snprintf(out, LOOK_NAME, "layer %lld, head %lld: %s%s", (long long)layer, (long long)head,
+             stages[o->stage], o->words ? " of words, sum over keys, mean over queries" : "");
   else
     snprintf(out, LOOK_NAME, "rollout of %lld layers, %s of heads, residual %g, discard %g",
              (long long)l->read.layers, joined[o->rollout - 1], o->residual, o->discard);

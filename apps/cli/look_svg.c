@@ -129,8 +129,8 @@ static void put_head(FILE *out, const look *l, const term *t, int64_t layer, int
   if (width < 560) width = 560;
   begin(out, l, t, width, bottom + 2 * LINE + MARGIN, title);
   if (l->options.stage == STAGE_WEIGHTS)
-    fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">first token: %.0f %% of the weight%s", MARGIN,
-            MARGIN + 12 + 2 * LINE, 100 * (double)m.first_mass,
+    fprintf(out, "</text>\n<text x=\"%d\" y=\"%d\">first %s: %.0f %% of the weight%s", MARGIN,
+            MARGIN + 12 + 2 * LINE, l->options.words ? "word" : "token", 100 * (double)m.first_mass,
             m.first_key                       ? ", not drawn"
             : l->options.first == FIRST_SCALE ? ", not in the scale"
                                               : "");
@@ -185,7 +185,8 @@ void look_write_svg(FILE *out, const look *l, const term *t) {
   if (one)
     snprintf(title, sizeof title, "%.120s, %s", model, name);
   else
-    snprintf(title, sizeof title, "%.120s: %s of all heads", model, stages[l->options.stage]);
+    snprintf(title, sizeof title, "%.120s: %s of all heads%s", model, stages[l->options.stage],
+             l->options.words ? ", of words: sum over keys, mean over queries" : "");
   if (one)
     put_head(out, l, t, k.layer, k.head, title);
   else

@@ -493,3 +493,31 @@ def check_dump_of_a_step(program):
         if "\n3 b" not in shown or "\n4 a" not in shown or "30 % of the weight" not in shown:
             return shown
     return None
+
+
+def check_words_sum_keys_and_average_queries(program):
+    """look --words: rows sum to 1 and are what the tokens' are (published model)"""
+    prompt = ["-m", MODEL, "--quiet", "Lily  didn't see\nunbelievably big dogs."]
+    said = read_json(program, "look", "--words", *prompt)
+    plain = read_json(program, "look", *prompt)
+    want = ["<s>", "Lily", "didn't", "see", "unbelievably", "big", "dogs."]
+    if said["query_texts"] != want or "mean over queries" not in said["words"]:
+        return f"words {said['query_texts']}"
+    spans, text = read_json(program, "tokenize", *prompt)["spans"], prompt[-1]
+    word, last = [], -1
+    for begin, end in spans: # a word's number is how many have begun before its last letter
+        word.append(len(text[:end].split()) if end > begin else 0)
+        if word[-1] < last:
+            return f"spans {spans}"
+        last = word[-1]
+    for i, number in enumerate(word): # spaces alone belong to what follows
+        if not text[spans[i][0]:spans[i][1]].strip() and spans[i][1] > spans[i][0]:
+            word[i] = number + 1
+    for tokens, words in zip(plain["heads"], said["heads"], strict=True):
+        for w, row in enumerate(words["values"]):
+            mine = [values for values, number in zip(tokens["values"], word) if number == w]
+            wanted = [sum(x for values in mine for x, number in zip(values, word) if number == v)
+                      / len(mine) for v in range(len(want))]
+            if far(row, wanted, 1e-6):
+                return f"word {w}: {far(row, wanted, 1e-6)}"
+    return None
