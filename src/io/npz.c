@@ -189,15 +189,19 @@ static att_status read_member(att_archive_entry *entry, const zip_member *m,
 
 /* ---- all of it ---- */
 
-/* How many members are npy files, and the bytes of their names. */
+/* How many members are npy files, and the bytes of their names. Members lie one behind the other;
+ * many that share their bytes would unpack to any amount of memory. */
 static att_status count(int64_t *n, int64_t *bytes, const directory *d,
                         const att_archive *archive) {
   size_t at = 0;
+  uint64_t left = archive->file.bytes;
   *n = 0, *bytes = 0;
   for (uint64_t i = 0; i < d->members; i++) {
     zip_member m;
     ATT_TRY(read_entry(&m, &at, d, archive));
     if (!is_npy(&m)) continue;
+    if (m.packed > left) return corrupt(archive, "its members have more bytes than the file");
+    left -= m.packed;
     (*n)++;
     *bytes += (int64_t)m.name_bytes - 3; /* a zero for .npy */
   }

@@ -126,6 +126,27 @@ static void test_a_damaged_file_shows_other_numbers(void **state) {
   assert_true(refused > PACKED); /* most of what there is */
 }
 
+/* x under many names, all of them the same bytes. */
+static void test_members_that_share_bytes_fill_the_memory(void **state) {
+  (void)state;
+  enum { DIRECTORY = 326, ENTRY = 51, NAME = 46, END = 22, COPIES = 8 };
+  unsigned char bomb[DIRECTORY + COPIES * ENTRY + END];
+  memcpy(bomb, packed, DIRECTORY);
+  for (int i = 0; i < COPIES; i++) {
+    unsigned char *entry = bomb + DIRECTORY + i * ENTRY;
+    memcpy(entry, packed + DIRECTORY, ENTRY);
+    entry[NAME] = (unsigned char)('a' + i);
+  }
+  unsigned char *end = bomb + DIRECTORY + COPIES * ENTRY;
+  memcpy(end, packed + PACKED - END, END);
+  end[8] = end[10] = COPIES;
+  end[12] = COPIES * ENTRY & 0xff, end[13] = COPIES * ENTRY >> 8;
+  att_archive *archive = NULL;
+  assert_status(ATT_CORRUPT,
+                att_archive_open_memory(&archive, &runtime, bomb, sizeof bomb, "bomb"));
+  assert_non_null(strstr(att_message(), "more bytes than the file"));
+}
+
 static void test_a_stream_of_nonsense_unpacks(void **state) {
   (void)state;
   unsigned char out[64], in[64];
@@ -163,6 +184,7 @@ int main(void) {
       cmocka_unit_test(test_what_is_written_is_read_again),
       cmocka_unit_test(test_a_file_that_is_cut_off_opens),
       cmocka_unit_test(test_a_damaged_file_shows_other_numbers),
+      cmocka_unit_test(test_members_that_share_bytes_fill_the_memory),
       cmocka_unit_test(test_a_stream_of_nonsense_unpacks),
       cmocka_unit_test(test_no_memory_is_said_and_nothing_leaks),
   };
