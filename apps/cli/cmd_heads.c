@@ -359,7 +359,8 @@ const command cmd_heads = {
              "or --json. The numbers describe a pattern and prove nothing: whether a head matters "
              "is shown by taking it out (attend run --edit).\n\n"
              "  attend heads --sort induction     # heads that continue what was there before\n"
-             "  attend heads --probe 25 -m MODEL  # the same on random tokens, the usual probe\n\n"
+             "  attend heads --probe 25 -m MODEL  # the same on random tokens, the usual probe\n"
+             "  attend run PROMPT --edit \"zero blocks.1.attn.hook_z head=0\"  # without L1.H0\n\n"
              "Formulas: docs/math/patterns.md, copying.md.",
     .options = options,
     .run = run,

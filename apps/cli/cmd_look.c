@@ -45,7 +45,8 @@ static const option options[] = {
      "names the N strongest keys behind a row where there is room; default 2"},
     {"digits", 0, OPTION_INT, &choices.digits, "N", 0, 4, "numbers with N decimals, no colours"},
     {"output", 'o', OPTION_TEXT, &output, "FILE", 0, 0,
-     "writes the picture: .svg (with text), .png, or .html, a page for itself with all numbers"},
+     "writes the picture: .svg (with text), .png, or .html, a page for itself with all numbers; a "
+     ".csv of them: attend trace -o"},
     {"zoom", 0, OPTION_INT, &zoom, "N", 1, 4, "of a .png: 1 to 4 times as large"},
     {0}};
 

@@ -250,6 +250,8 @@ static void print_json(const trace *t) {
   json_ints(&j, "tokens", att_session_tokens(session), att_session_length(session));
   json_int(&j, "bytes", trace_bytes(t));
   if (t->back.ran) json_double(&j, "loss", t->back.loss);
+  if (t->back.ran) json_string(&j, "loss_of", t->target ? "target" : "prompt");
+  if (t->back.ran && t->target) json_string(&j, "target", t->target);
   json_open(&j, "tensors", '[');
   for (int64_t i = 0; i < trace_count(t); i++) {
     const trace_tensor tensor = trace_tensor_at(t, i);

@@ -20,7 +20,8 @@ int look_check_export(const cli *c, const look *l, const char *path, int64_t zoo
   const int64_t layers = k.layer_end - k.layer, heads = k.head_end - k.head;
   const bool png = cli_path_ends_with(path, ".png"), svg = cli_path_ends_with(path, ".svg");
   if (!png && !svg && !cli_path_ends_with(path, ".html"))
-    return cli_usage(c, "-o %s: ends in none of .svg, .png, .html", path);
+    return cli_usage(c, "-o %s: ends in none of .svg, .png, .html (attend trace writes .csv)",
+                     path);
   if (zoom && !png) return cli_usage(c, "--zoom is for .png, not for %s", path);
   const int64_t cells = layers * heads * l->read.n_queries * l->read.n_keys;
   if (svg && cells > MOST_CELLS)

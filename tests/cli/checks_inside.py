@@ -420,6 +420,8 @@ def check_trace_gradients(program):
         value = read_json(program, "trace", "--select", "logits,logits_grad", "--quiet",
                           *(["--target", target] if target else []))
         logits, gradients = (t["values"] for t in value["tensors"])
+        if value["loss_of"] != ("target" if target else "prompt") or value.get("target") != target:
+            return f"loss of {value['loss_of']}"
         tokens, losses = value["tokens"], []
         wanted = read_json(program, "tokenize", "--", target)["ids"][-1] if target else None
         for i, (row, gradient) in enumerate(zip(logits, gradients)):
