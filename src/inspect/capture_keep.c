@@ -194,7 +194,8 @@ static att_status ask(void *payload, att_site pattern, int64_t layer, att_sdpa_a
                       att_sdpa_plan **plan) {
   const att_capture *capture = payload;
   running now = running_at(capture, pattern, layer, args);
-  bool taken = false;
+  /* Edited rows will lie over masked scores, which others may take for scaled ones. */
+  bool taken = false, edited = capture->session->observers->edited != NULL;
   if (find_site(capture, ATT_SITE_SINK, layer) && !args->lse.data)
     args->lse = att_view_transpose(
         att_view_of(capture->lse, ATT_F32, 3, (int64_t[]){1, now.rows, args->q.shape[1]}), 1, 2);
@@ -204,7 +205,9 @@ static att_status ask(void *payload, att_site pattern, int64_t layer, att_sdpa_a
     overlap o = overlap_of(capture, t, now.rows);
     if (!o.count) continue;
     att_pair_store place = place_of(capture, t, o, now.rows);
-    if (!att_pair_ask(args, att_pair_kind_of(t->place.site), att_pair_view(&place, args))) continue;
+    att_pair_kind kind = att_pair_kind_of(t->place.site);
+    if (kind == ATT_PAIR_MASKED && edited) continue;
+    if (!att_pair_ask(args, kind, att_pair_view(&place, args))) continue;
     taken |= t->parts;
     *plan = capture->plans[now.family];
   }

@@ -92,6 +92,38 @@ static void test_hidden_keys_stay_hidden(void **state) {
   close_scene(&s);
 }
 
+/* What passes before an edited place is as it was, also where another capture keeps that place:
+ * both may be made by one call. */
+static void test_captures_side_by_side_keep_what_lies_before_an_edit(void **state) {
+  (void)state;
+  static const char *const sites[2] = {"*.hook_scaled_scores", "*.hook_attn_scores"};
+  for (int order = 0; order < 2; order++) {
+    scene s;
+    open_scene(&s, TEST_LLAMA, CHUNK, sites[order]);
+    att_capture *other;
+    assert_ok(att_capture_create(&other, s.session, sites[!order], 0, 0));
+    att_capture *before = order ? other : s.capture, *at = order ? s.capture : other;
+    read_all(&s);
+    const att_view scaled = kept(before, 0, "attn.hook_scaled_scores");
+    const int64_t n = scaled.shape[0] * scaled.stride[0];
+    float *clean = malloc((size_t)n * sizeof *clean);
+    memcpy(clean, scaled.data, (size_t)n * sizeof *clean);
+    att_edits *edits = edit(&s, (att_edit){.at = "blocks.0.attn.hook_attn_scores",
+                                           .op = ATT_EDIT_SET,
+                                           .value = 7,
+                                           .positions = {5, 9},
+                                           .keys = {2, 3}});
+    read_all(&s);
+    assert_same_bits(kept(before, 0, "attn.hook_scaled_scores").data, clean, n);
+    const att_view edited = kept(at, 0, "attn.hook_attn_scores");
+    assert_true(((const float *)edited.data)[6 * edited.stride[1] + 2 * edited.stride[2]] == 7);
+    att_edits_free(edits);
+    att_capture_free(other);
+    free(clean);
+    close_scene(&s);
+  }
+}
+
 /* ---- what each one does ---- */
 
 static void test_without_heads_a_block_adds_its_bias(void **state) {
@@ -513,6 +545,7 @@ int main(void) {
       cmocka_unit_test(test_steps_are_the_whole_under_edits),
       cmocka_unit_test(test_what_was_read_before_is_forgotten_where_it_differs),
       cmocka_unit_test(test_words_and_json_say_the_same),
+      cmocka_unit_test(test_captures_side_by_side_keep_what_lies_before_an_edit),
       cmocka_unit_test(test_bad_edits_are_named),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
