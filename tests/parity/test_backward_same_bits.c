@@ -96,7 +96,7 @@ static void a_shared_bias_depends_on_threads(void **state) {
   const int64_t q[4] = {2, 6, 200, 8}, k[4] = {2, 3, 300, 8}, lse[3] = {2, 6, 200};
   static const int64_t shapes[][4] = {
       {1, 1, 200, 300}, {2, 1, 200, 300}, {1, 6, 200, 300}, {1, 1, 1, 300}, {1, 1, 200, 1}};
-  for (int n = 0; n < 5; n++) {
+  for (int n = 0; n < (int)test_calls(5); n++) {
     att_case c = {.random = 77, .dtype = ATT_F32};
     att_sdpa_args_init(&c.args);
     c.args.q = case_input(&c, ATT_F32, 4, q);
