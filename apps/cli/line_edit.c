@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "memory.h"
+#include "raw_keys.h"
 #include "textshow.h"
 
 enum { MOST_LINES = 100, MOST_BYTES = 1 << 20 };
@@ -44,13 +45,8 @@ static void end_by_signal(int number) {
 }
 
 static void change_mode(void) {
-  struct termios mode = usual_mode;
-  mode.c_lflag &= ~(tcflag_t)(ECHO | ICANON | ISIG | IEXTEN);
-  mode.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
-  mode.c_cc[VMIN] = 1;
-  mode.c_cc[VTIME] = 0;
   changed = 1;
-  tcsetattr(0, TCSADRAIN, &mode);
+  raw_keys(&usual_mode);
 }
 
 line_editor *line_editor_open(const term *t) {

@@ -12,6 +12,8 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "raw_keys.h"
+
 enum { ESCAPE_WAIT = 50 }; /* milliseconds in which a sequence's other bytes follow */
 
 static const char enter[] = "\033[?1049h\033[?25l", leave[] = "\033[0m\033[?25h\033[?1049l";
@@ -51,13 +53,8 @@ bool screen_open(void) {
   action.sa_handler = note_size; /* not restarted: waiting for a key ends */
   sigaction(SIGWINCH, &action, NULL);
   atexit(put_back);
-  struct termios mode = usual_mode;
-  mode.c_lflag &= ~(tcflag_t)(ECHO | ICANON | ISIG | IEXTEN);
-  mode.c_iflag &= ~(tcflag_t)(ICRNL | IXON);
-  mode.c_cc[VMIN] = 1;
-  mode.c_cc[VTIME] = 0;
   is_open = 1;
-  tcsetattr(STDIN_FILENO, TCSADRAIN, &mode);
+  raw_keys(&usual_mode);
   fputs(enter, stdout);
   fflush(stdout);
   return true;

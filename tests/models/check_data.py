@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+import checks
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The first 1500 lines of train.txt by sha256.
 BEGINNING = {"story": "4444de4e6f53b446024bb3a5f22e2cb54b32e10acf4659d0864c157f6765d29d",
@@ -166,19 +168,9 @@ class Run:
 
 
 def main():
-    passed, failed = 0, 0
     with tempfile.TemporaryDirectory() as folder:
         run = Run(sys.argv[1], "--whole" in sys.argv, folder)
-        for check in (value for name, value in globals().items() if name.startswith("check_")):
-            try:
-                problem = check(run)
-            except (AssertionError, subprocess.SubprocessError) as error:
-                problem = f"{type(error).__name__}: {error}"
-            passed, failed = passed + (problem is None), failed + (problem is not None)
-            if problem:
-                print(f"FAIL {check.__doc__}\n{problem}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+        return checks.run_all(globals(), lambda check: check(run))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 MODEL = os.path.join(TOP, "models", "induction")
 sys.path.insert(0, os.path.join(TOP, "models"))
 sys.dont_write_bytecode = True
+import checks  # noqa: E402
 import rebuild  # noqa: E402
 
 LAST = 113           # the retraining's step, the twelfth of twenty checkpoints
@@ -132,18 +133,12 @@ def check_repeats(program, folder):
 
 
 def main():
-    passed, failed, program = 0, 0, os.path.abspath(sys.argv[1])
-    for check in [value for name, value in globals().items() if name.startswith("check_")]:
+    program = os.path.abspath(sys.argv[1])
+
+    def call(check):
         with tempfile.TemporaryDirectory() as folder:
-            try:
-                problem = check(program, folder)
-            except (subprocess.SubprocessError, OSError) as error:
-                problem = f"{type(error).__name__}: {error}"
-        passed, failed = passed + (problem is None), failed + (problem is not None)
-        if problem:
-            print(f"FAIL {check.__doc__}\n{problem}")
-    print(f"{passed} passed, {failed} failed")
-    return 1 if failed else 0
+            return check(program, folder)
+    return checks.run_all(globals(), call)
 
 
 if __name__ == "__main__":

@@ -2,28 +2,10 @@
  * call have the bits of each of them alone over plain tensors. Prompts, single tokens and
  * sequences without a row are mixed; every kind of cache, every feature that a sequence's own
  * index leaves alone, results included. */
-#include "attention_bits.h"
+#include "bits_runtimes.h"
 #include "pages_case.h"
 
 enum { calls = 60, most_sequences = 5 };
-
-static att_runtime *one, *many, *plain;
-
-static int set_up(void **state) {
-  (void)state;
-  one = case_runtime(NULL, 1);
-  many = case_runtime(NULL, 3);
-  plain = case_runtime(att_runtime_class(one)[0] == 'f' ? "plain" : "portable", 1);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  att_runtime_free(one);
-  att_runtime_free(many);
-  att_runtime_free(plain);
-  return 0;
-}
 
 /* Queries packed, keys of each sequence in a tensor's row of its own: k [N,G,S,D]. */
 typedef struct packed {

@@ -1,28 +1,10 @@
 /* Attention over the caller's own pages has the bits of attention over tensors
  * with the same keys and values: pages of 1 to 128 positions in any order and
  * layout, every feature, sequences of different lengths, f32, f16 and bf16. */
-#include "attention_bits.h"
+#include "bits_runtimes.h"
 #include "pages_case.h"
 
 enum { calls = 60 };
-
-static att_runtime *one, *many, *plain;
-
-static int set_up(void **state) {
-  (void)state;
-  one = case_runtime(NULL, 1);
-  many = case_runtime(NULL, 3);
-  plain = case_runtime(att_runtime_class(one)[0] == 'f' ? "plain" : "portable", 1);
-  return 0;
-}
-
-static int tear_down(void **state) {
-  (void)state;
-  att_runtime_free(one);
-  att_runtime_free(many);
-  att_runtime_free(plain);
-  return 0;
-}
 
 /* `over` on one of the runtimes, against the same call on tensors. */
 static void compare(att_case *c, uint64_t seed, att_sdpa_args *over) {
