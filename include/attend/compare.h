@@ -4,6 +4,7 @@
  * The same word begins as the same vector in any sentence. Every part of a model adds
  * to it what it found around it; a stream is the sum of what its parts added, so the
  * distance between two streams is a sum over the same parts. docs/math/compare.md.
+ * From any thread; results are written only on success.
  */
 #ifndef ATTEND_COMPARE_H
 #define ATTEND_COMPARE_H

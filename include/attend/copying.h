@@ -8,6 +8,7 @@
  * A head that copies has positive numbers on the diagonal of O. Two ways to say how much:
  * by eigenvalues, for all tokens at once, and token by token. Both are of the weights
  * alone, without prompt, biases and the blocks between. docs/math/copying.md.
+ * From any thread, several on one att_copying too; results are written only on success.
  */
 #ifndef ATTEND_COPYING_H
 #define ATTEND_COPYING_H

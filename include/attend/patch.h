@@ -12,6 +12,7 @@
  *     score = sum of dd/dx (x(clean) - x(corrupted)) / (d(clean) - d(corrupted))
  *
  * with the gradient of the corrupted prompt (attend/gradients.h). docs/math/patching.md.
+ * From any thread, several on one model too: it is only read.
  */
 #ifndef ATTEND_PATCH_H
 #define ATTEND_PATCH_H

@@ -63,7 +63,8 @@ typedef struct att_runtime_options {
   size_t struct_size;           /* set by att_runtime_options_init */
   int threads;                  /* 1 … 256; default: processors available to us */
   const char *target;           /* "avx2", "plain" …; default NULL: the best here */
-  att_allocator allocator;      /* default: the C library's */
+  att_allocator allocator;      /* default: the C library's, whose large blocks take memory
+                                   of the system where they are first written */
   const att_executor *executor; /* default NULL: own pool of `threads` */
   att_log_fn *log;              /* default NULL: silent */
   void *log_payload;
