@@ -10,6 +10,9 @@ enum { TOKENS = 250, SESSIONS = 17 };
 static const char *const types[] = {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q6_K"};
 enum { TYPES = sizeof types / sizeof *types };
 
+/* Under emulation every other type and cut, which still has a kind of each. */
+static int every(void) { return test_calls(2) < 2 ? 2 : 1; }
+
 static void path_of(char out[128], const char *folder, const char *type) {
   snprintf(out, 128, "%s/%s.gguf", folder, type);
 }
@@ -71,8 +74,9 @@ static void check_runtime(const char *folder, const char *type, int threads, con
   att_runtime *runtime = test_runtime_of(NULL, threads, NULL);
   att_model *model = test_open(runtime, path);
   check_kept(model, type);
-  static const int64_t cuts[] = {TOKENS, 41, 16, 1};
-  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) check_cut(model, ids, whole, cuts[i]);
+  static const int64_t cuts[] = {TOKENS, 41, 1, 16};
+  for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i += (size_t)every())
+    check_cut(model, ids, whole, cuts[i]);
   check_batch(model, ids, whole);
   att_model_close(model);
   att_runtime_free(runtime);
@@ -86,7 +90,7 @@ static void a_type_depends_on_threads_cuts_or_company(void **state) {
   test_ids(ids, TOKENS, 600, 3);
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   write_models(runtime, folder);
-  for (int i = 0; i < TYPES; i++) {
+  for (int i = 0; i < TYPES; i += every()) {
     path_of(path, folder, types[i]);
     att_model *model = test_open(runtime, path);
     float *whole = test_logits(model, ids, TOKENS);
