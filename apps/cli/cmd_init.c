@@ -34,6 +34,9 @@ static const option options[] = {
      "of attention: a vector for each position in place of a rotation"},
     {"rope-theta", 0, OPTION_REAL, &what.rope_theta, "BASE", 1, 1e9,
      "base of the rotation of llama and attention; default 10000"},
+    {"look-back", 0, OPTION_REAL, &what.look_back, "W", 0, 1000,
+     "biases with which heads of the first two layers begin to look 1, 2, 3 … tokens back, the "
+     "more strongly the larger W is (12: clearly); default 0"},
     {"deviation", 0, OPTION_REAL, &what.deviation, "D", 1e-9, 10,
      "of the random weights; default 0.02"},
     {"dtype", 0, OPTION_CHOICE, &dtype, "f32|f16|bf16|q8_0|q4_0|q4_K|q6_K", 0, 0,

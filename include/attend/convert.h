@@ -56,6 +56,8 @@ typedef struct att_init_options {
   bool qkv_bias;          /* of attention, which has none of its own; gpt2 and qwen2 always have */
   bool learned_positions; /* of attention, in place of a rotation; gpt2 always has them */
   double rope_theta;      /* base of the rotation; 0: 10000. Not of gpt2 */
+  double look_back;       /* how strongly heads begin to look back; 0: not. Of models with a
+                             rotation and biases of queries and keys */
   double deviation;       /* of matrices and tables; 0: 0.02 */
   const char *dtype;      /* NULL: f32 */
   const char *tokenizer_path; /* NULL: the 256 bytes and <|endoftext|> if the
@@ -68,7 +70,11 @@ ATT_API void att_init_options_init(att_init_options *options);
 /* Writes a model with random weights to `target`: matrices normal with deviation
  * 0.02 (gpt2: those that end a block 0.02/√(2·layers)), norms 1, biases 0. A
  * weight depends on the seed and its name alone, so both formats and every run
- * give the same numbers. Errors as att_convert. */
+ * give the same numbers. With look_back = w > 0, the biases of the first half of the
+ * first layer's heads and the first quarter of the second's are such that head h adds
+ *   w/√head_dim Σ_i cos(θ_i (j - 1 - h)),   θ_i = rope_theta^(-2i/head_dim)
+ * to the score of the key j positions back, the more the nearer j is to 1 + h. Errors as
+ * att_convert; BAD_ARGUMENT (look_back without biases or rotation). */
 ATT_API att_status att_init_model(att_runtime *runtime, const char *target,
                                   const att_init_options *options);
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "kernels/function64.h"
 #include "tensor/random.h"
 
 #define USUAL_DEVIATION 0.02
@@ -13,7 +14,7 @@
 
 typedef struct random_weights {
   uint64_t seed;
-  double deviation;
+  double deviation, look_back;
   float *numbers; /* of the weight asked for last */
   int64_t count;
 } random_weights;
@@ -31,12 +32,32 @@ static double deviation_of(const att_checkpoint *checkpoint, att_slot slot) {
   return file->deviation / sqrt(2.0 * (double)checkpoint->config.layers);
 }
 
+/* Biases with which head h looks 1 + h positions back: a key's pairs all have the
+ * direction (1, 0), a query's are turned against the rotation of that distance. */
+static void draw_look_back(float *x, int64_t n, const att_checkpoint *checkpoint, att_slot slot,
+                           int64_t layer) {
+  const att_config *c = &checkpoint->config;
+  const double size = sqrt(((const random_weights *)checkpoint->file)->look_back);
+  const int64_t pairs = c->rope.pairs, dim = 2 * pairs, looking = c->heads / (layer ? 4 : 2);
+  const bool query = slot == ATT_SLOT_Q_B;
+  for (int64_t h = 0; h < n / dim && (!query || h < looking); h++) {
+    for (int64_t i = 0; i < pairs; i++) {
+      double turn = query ? (double)(h + 1) : 0;
+      double angle = turn * att_pow64(c->rope.theta, -(double)i / (double)pairs);
+      x[h * dim + i] = (float)(size * att_cos64(angle));
+      x[h * dim + i + pairs] = (float)(-size * att_sin64(angle));
+    }
+  }
+}
+
 static void draw(float *x, int64_t n, const att_checkpoint *checkpoint, att_slot slot,
                  int64_t layer) {
   const random_weights *file = checkpoint->file;
   bool norm = slot == ATT_SLOT_NORM1_W || slot == ATT_SLOT_NORM2_W || slot == ATT_SLOT_NORM_W;
   if (att_slots[slot].kind == ATT_KIND_VECTOR) {
     for (int64_t i = 0; i < n; i++) x[i] = norm ? 1 : 0;
+    if (file->look_back > 0 && layer < 2 && (slot == ATT_SLOT_Q_B || slot == ATT_SLOT_K_B))
+      draw_look_back(x, n, checkpoint, slot, layer);
     return;
   }
   double deviation = deviation_of(checkpoint, slot);
@@ -105,11 +126,11 @@ static att_status check_options(const att_init_options *o) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i] < 0 || sizes[i] > INT32_MAX)
       return att_fail(ATT_BAD_ARGUMENT, "a size of the new model is %lld", (long long)sizes[i]);
-  const double numbers[] = {o->rope_theta, o->deviation};
-  for (int i = 0; i < 2; i++)
+  static const char *const names_of[] = {"rope_theta", "the deviation", "look_back"};
+  const double numbers[] = {o->rope_theta, o->deviation, o->look_back};
+  for (int i = 0; i < 3; i++)
     if (!(numbers[i] >= 0 && numbers[i] <= 1e9))
-      return att_fail(ATT_BAD_ARGUMENT, "%s of the new model is %g",
-                      i ? "the deviation" : "rope_theta", numbers[i]);
+      return att_fail(ATT_BAD_ARGUMENT, "%s of the new model is %g", names_of[i], numbers[i]);
   return ATT_OK;
 }
 
@@ -149,11 +170,17 @@ att_status att_random_checkpoint(att_checkpoint *out, att_runtime *runtime, cons
   if ((kind == LLAMA || kind == QWEN2) && options->learned_positions)
     return att_fail(ATT_BAD_ARGUMENT, "family %s has no learned positions", family);
   fill_config(&checkpoint.config, options, kind);
+  const att_config *c = &checkpoint.config;
+  if (options->look_back > 0 && (!c->qkv_bias || c->position != ATT_POSITION_ROPE))
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "look_back is made of a rotation and biases of queries and keys: family qwen2, "
+                    "or attention with qkv_bias");
   ATT_TRY(check(&checkpoint.config, kind != GPT2));
   random_weights *file;
   ATT_TRY(att_alloc((void **)&file, runtime, 1, sizeof *file, "a checkpoint"));
   file->seed = options->seed;
   file->deviation = options->deviation > 0 ? options->deviation : USUAL_DEVIATION;
+  file->look_back = options->look_back;
   checkpoint.file = file;
   *out = checkpoint;
   return ATT_OK;

@@ -33,10 +33,23 @@ static void copy_window(const att_data *data, int64_t start, int64_t count, int6
   int32_t document = 0;
   for (int64_t t = 0; t < length; t++) {
     bool there = t < count;
-    tokens[t] = there ? data->tokens[start + t] : 0;
-    targets[t] = there ? data->tokens[start + t + 1] : -1;
+    tokens[t] = there ? att_data_id(data->tokens[start + t]) : 0;
+    targets[t] = there ? att_data_id(data->tokens[start + t + 1]) : -1;
     if (out->documents) out->documents[row * length + t] = document;
     document += tokens[t] == data->separator;
+  }
+}
+
+/* Takes away targets that are not marked, but for a share of them. */
+static void thin_out(const att_data *data, const att_train_settings *settings, int64_t start,
+                     int64_t step, int32_t *targets) {
+  for (int64_t t = 0; t < settings->length; t++) {
+    if (data->tokens[start + t + 1] >= 0) continue;
+    uint64_t place = (uint64_t)(start + t);
+    uint32_t words[4],
+        counter[4] = {(uint32_t)place, (uint32_t)(place >> 32), (uint32_t)step, 0x6d61726b};
+    att_philox(words, counter, (uint64_t)settings->seed);
+    if ((double)words[0] >= settings->others * 0x1p32) targets[t] = -1;
   }
 }
 
@@ -53,6 +66,7 @@ void att_data_train_batch(const att_data *data, const att_train_settings *settin
     int64_t begin = (int64_t)(words[2] % (uint64_t)(room < length ? room : length));
     int64_t start = begin + att_permute(sample % windows, windows, key) * length;
     copy_window(data, start, length, length, b, out);
+    if (settings->others < 1) thin_out(data, settings, start, step, out->targets + b * length);
   }
 }
 

@@ -12,20 +12,23 @@
 #include "train/settings.h"
 
 typedef struct att_data {
-  att_archive *archive; /* tokens.npy */
-  const int32_t *tokens;
-  int64_t n, train; /* the first `train` of n are learned from */
+  att_archive *archive;  /* tokens.npy */
+  const int32_t *tokens; /* ids; outside of marks -1 - id */
+  int64_t n, train;      /* the first `train` of n are learned from */
   int64_t vocab;
   int32_t separator; /* id between documents, or -1 */
   uint64_t checksum;
   uint64_t text_bytes; /* of all files of the text; 0: they are gone */
 } att_data;
 
+static inline int32_t att_data_id(int32_t stored) { return stored < 0 ? ~stored : stored; }
+
 /* Makes the run's tokenizer.json and tokens.npy, or finds them; its folder must be there. */
 att_status att_data_open(att_data *out, att_runtime *runtime, const att_train_settings *settings);
 void att_data_close(att_data *data);
 
-/* Arrays [batch, length]; documents may be NULL. */
+/* Arrays [batch, length]; documents may be NULL. Of a training batch, tokens outside of
+ * marks are targets with probability "others", drawn anew in each step. */
 typedef struct att_data_batch {
   int32_t *tokens, *targets, *documents;
 } att_data_batch;

@@ -1,5 +1,6 @@
 /* From text to the run's tokenizer.json and tokens.npy. Both are made once and
- * appear when complete; a run that goes on finds them. */
+ * appear when complete; a run that goes on finds them. Tokens outside of marks are
+ * stored as -1 - id, so that one array says all. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "text/tokenizer.h"
 #include "train/data.h"
 #include "train/learner.h"
+#include "train/marks.h"
 
 enum { PATH = ATT_FOLDER_PATH, END_OF_BYTES = 256, PIECE = 1 << 18 };
 
@@ -203,6 +205,9 @@ typedef struct encoder {
   int32_t separator;
   bool foreign; /* a tokenizer that was not made here */
   bool lines;   /* are documents */
+  const char *marks_path;
+  att_marks marks; /* of the file that is read */
+  int64_t next;    /* among their limits */
   int32_t *ids;
   int64_t n, room;
 } encoder;
@@ -243,14 +248,30 @@ static att_status encode_piece(encoder *e, const char *text, size_t bytes) {
   return status;
 }
 
+/* From begin to end, cut where marks begin and end, so that no token is half in one. */
+static att_status encode_part(encoder *e, const char *text, size_t begin, size_t end) {
+  if (!e->marks.limits) return encode_piece(e, text + begin, end - begin);
+  for (int64_t at = (int64_t)begin, to; at < (int64_t)end; at = to) {
+    bool marked = att_marks_find(&e->marks, at, (int64_t)end, &e->next, &to);
+    int64_t first = e->n;
+    ATT_TRY(encode_piece(e, text + at, (size_t)(to - at)));
+    for (int64_t i = first; i < e->n && !marked; i++) e->ids[i] = ~e->ids[i];
+  }
+  return ATT_OK;
+}
+
+static void put_separator(encoder *e) {
+  e->ids[e->n++] = e->marks.limits ? ~e->separator : e->separator;
+}
+
 static att_status encode_lines(encoder *e, const char *text, size_t bytes) {
   ATT_TRY(make_room(e, 1)); /* also if all lines are empty */
   for (size_t at = 0, end; at < bytes; at = end + 1) {
     const char *found = memchr(text + at, '\n', bytes - at);
     end = found ? (size_t)(found - text) : bytes;
     if (end == at) continue;
-    ATT_TRY(encode_piece(e, text + at, end - at));
-    e->ids[e->n++] = e->separator;
+    ATT_TRY(encode_part(e, text, at, end));
+    put_separator(e);
   }
   return ATT_OK;
 }
@@ -260,13 +281,16 @@ static att_status encode_file(const char *path, void *context) {
   att_file file;
   ATT_TRY(att_file_map(&file, path));
   const char *text = (const char *)file.data;
-  att_status status = e->lines ? encode_lines(e, text, file.bytes) : make_room(e, 1);
+  att_status status = ATT_OK;
+  if (e->marks_path) status = att_marks_read(&e->marks, e->runtime, e->marks_path, file.bytes);
+  if (status == ATT_OK) status = e->lines ? encode_lines(e, text, file.bytes) : make_room(e, 1);
   for (size_t at = 0, end; status == ATT_OK && !e->lines && at < file.bytes; at = end) {
     end = piece_end(e, text, at, file.bytes);
-    status = encode_piece(e, text + at, end - at);
+    status = encode_part(e, text, at, end);
   }
   att_file_unmap(&file);
-  if (status == ATT_OK && !e->lines && e->separator >= 0) e->ids[e->n++] = e->separator;
+  if (status == ATT_OK && !e->lines && e->separator >= 0) put_separator(e);
+  att_marks_release(&e->marks, e->runtime);
   return status;
 }
 
@@ -282,7 +306,11 @@ static att_status make_tokens(att_runtime *runtime, const att_train_settings *s,
                .tokenizer = tokenizer,
                .separator = separator,
                .foreign = !is_own(s->tokenizer),
-               .lines = s->lines};
+               .lines = s->lines,
+               .marks_path = s->marks[0] ? s->marks : NULL};
+  if (s->marks[0] && att_path_is_folder(s->data))
+    return att_fail(ATT_BAD_ARGUMENT, "\"marks\" are of one file, and \"data\", %s, is a folder",
+                    s->data);
   att_status status = visit_files(s->data, encode_file, &e);
   att_view view = att_view_of(e.ids, ATT_I32, 1, &e.n);
   if (status == ATT_OK) status = att_npy_write(runtime, path, &view);
@@ -304,9 +332,9 @@ static att_status open_tokens(att_data *data, att_runtime *runtime, const att_tr
   data->train = data->n - (int64_t)((double)data->n * s->validation);
   data->checksum = att_checksum(view.data, (size_t)data->n * sizeof *data->tokens);
   for (int64_t i = 0; i < data->n; i++)
-    if (data->tokens[i] < 0 || data->tokens[i] >= data->vocab)
+    if (att_data_id(data->tokens[i]) >= data->vocab)
       return att_fail(ATT_CORRUPT, "%s: token %lld is %d, not below %lld", path, (long long)i,
-                      (int)data->tokens[i], (long long)data->vocab);
+                      (int)att_data_id(data->tokens[i]), (long long)data->vocab);
   if (data->train >= s->length + 1) return ATT_OK;
   return att_fail(ATT_BAD_ARGUMENT,
                   "%s has %lld tokens to learn from, fewer than a sequence of %lld and one more",

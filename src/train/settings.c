@@ -132,6 +132,12 @@ att_status att_train_settings_read(att_train_settings *out, const att_runtime *r
   if (!cosine && strcmp(settings.schedule, "constant") != 0)
     return att_fail(ATT_BAD_ARGUMENT, "\"schedule\" is \"%s\", neither cosine nor constant",
                     settings.schedule);
+  if (settings.others < 1 && !settings.marks[0])
+    return att_fail(ATT_BAD_ARGUMENT, "\"others\" is %g, and there are no \"marks\"",
+                    settings.others);
+  if (settings.cooldown && cosine)
+    return att_fail(ATT_BAD_ARGUMENT,
+                    "\"cooldown\" is of a constant schedule; a cosine falls anyway");
   ATT_TRY(att_save_at_check(settings.save_at, settings.steps));
   *out = settings;
   return ATT_OK;

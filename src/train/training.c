@@ -18,7 +18,12 @@ static double now(void) {
 
 double att_train_rate(const att_train_settings *s, int64_t step) {
   if (step <= s->warmup) return s->rate * (double)step / (double)s->warmup;
-  if (!strcmp(s->schedule, "constant") || s->steps <= s->warmup) return s->rate;
+  if (!strcmp(s->schedule, "constant")) {
+    int64_t left = s->steps - step;
+    if (left >= s->cooldown) return s->rate;
+    return s->final_rate + (s->rate - s->final_rate) * (double)left / (double)s->cooldown;
+  }
+  if (s->steps <= s->warmup) return s->rate;
   double done = (double)(step - s->warmup) / (double)(s->steps - s->warmup);
   const double pi = 3.14159265358979323846;
   return s->final_rate +
@@ -66,6 +71,7 @@ static att_status create_learner(att_training *t, bool measuring) {
   model.qkv_bias = s->qkv_bias;
   model.learned_positions = s->learned_positions;
   model.rope_theta = s->rope_theta;
+  model.look_back = s->look_back;
   model.deviation = s->deviation;
   model.seed = (uint64_t)s->seed;
   return measuring ? att_learner_measure(&t->learner, t->runtime, NULL, &model, &options)

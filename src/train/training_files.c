@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "train/training.h"
 
-enum { LINE = 512, KNOWN = 6 };
+enum { LINE = 512, KNOWN = 7 };
 #define CHECKPOINT "step-"
 
 att_status att_training_path(char out[ATT_FOLDER_PATH], const att_training *t, const char *name) {
@@ -55,7 +55,8 @@ static void find_known(known out[KNOWN], const att_training *t) {
       {"tokenizer", "\"tokenizer\"", att_checksum(tokenizer, strlen(tokenizer))},
       {"vocab", "\"vocab\"", vocab},
       {"validation", "\"validation\"", validation},
-      {"lines", "\"lines\"", (uint64_t)s->lines}};
+      {"lines", "\"lines\"", (uint64_t)s->lines},
+      {"marks", "\"marks\"", att_checksum(s->marks, strlen(s->marks))}};
   memcpy(out, all, sizeof all);
 }
 

@@ -342,6 +342,59 @@ static void weights_have_another_deviation(void **state) {
   att_gguf_close(g);
 }
 
+/* What biases alone add to the score of a key `back` positions back: both are turned by
+ * their positions, pairs being halves of a head. */
+static double score_of(const float *q, const float *k, int64_t pairs, double theta, double back) {
+  double sum = 0;
+  for (int64_t i = 0; i < pairs; i++) {
+    double angle = back * pow(theta, -(double)i / (double)pairs), c = cos(angle), s = sin(angle);
+    sum += c * ((double)q[i] * k[i] + (double)q[i + pairs] * k[i + pairs]);
+    sum += s * ((double)q[i] * k[i + pairs] - (double)q[i + pairs] * k[i]);
+  }
+  return sum;
+}
+
+static void heads_look_back_to_other_places(void **state) {
+  world *w = *state;
+  enum { HEADS = 8, PAIRS = 4 };
+  att_init_options options = small("qwen2");
+  options.heads = HEADS;
+  options.kv_heads = HEADS / 2;
+  options.rope_theta = 50;
+  options.look_back = 9;
+  const char *folder = in(w, "back");
+  assert_ok(att_init_model(w->runtime, folder, &options));
+  for (int layer = 0; layer < 2; layer++) {
+    char path[160], name[64];
+    att_archive *file;
+    att_view q, k;
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    assert_ok(att_archive_open(&file, w->runtime, path));
+    snprintf(name, sizeof name, "model.layers.%d.self_attn.q_proj.bias", layer);
+    assert_ok(att_archive_get(&q, file, name));
+    snprintf(name, sizeof name, "model.layers.%d.self_attn.k_proj.bias", layer);
+    assert_ok(att_archive_get(&k, file, name));
+    for (int h = 0; h < HEADS; h++) {
+      const float *query = (const float *)q.data + (ptrdiff_t)h * 2 * PAIRS;
+      const float *key = (const float *)k.data + (ptrdiff_t)(h / 2) * 2 * PAIRS;
+      double best = score_of(query, key, PAIRS, 50, 1 + h);
+      if (h >= HEADS / (layer ? 4 : 2)) assert_true(best == 0);
+      if (h >= HEADS / (layer ? 4 : 2)) continue;
+      assert_true(fabs(best - 9 * PAIRS) < 1e-4);
+      for (int back = 0; back < 64; back++)
+        if (back != 1 + h) assert_true(score_of(query, key, PAIRS, 50, back) < best - 1);
+    }
+    att_archive_close(file);
+  }
+  delete_any(folder);
+  const char *never = in(w, "never.gguf");
+  options.family = "llama";
+  assert_status(ATT_BAD_ARGUMENT, att_init_model(w->runtime, never, &options));
+  options.family = "qwen2";
+  options.look_back = -1;
+  assert_status(ATT_BAD_ARGUMENT, att_init_model(w->runtime, never, &options));
+}
+
 static void a_new_model_speaks_no_bytes(void **state) {
   world *w = *state;
   static const char text[] = "any \xF0\x9F\x8D\x8E\xff text\n";
@@ -402,6 +455,7 @@ int main(void) {
       TEST(a_seed_gives_other_weights_the_second_time),
       TEST(a_model_of_attention_alone_has_more_than_that),
       TEST(weights_have_another_deviation),
+      TEST(heads_look_back_to_other_places),
       TEST(a_new_model_speaks_no_bytes),
       TEST(impossible_sizes_are_taken),
   };

@@ -361,6 +361,10 @@ static void the_rate_jumps(void **state) {
   for (int64_t i = 11; i < 110; i++) assert_true(att_train_rate(&s, i + 1) < att_train_rate(&s, i));
   strcpy(s.schedule, "constant");
   assert_true(att_train_rate(&s, 100) == 1);
+  s.cooldown = 10;
+  assert_true(att_train_rate(&s, s.steps - 10) == 1);
+  assert_true(fabs(att_train_rate(&s, s.steps - 5) - 0.55) < 1e-12);
+  assert_true(att_train_rate(&s, s.steps) == 0.1);
 }
 
 /* ---- memory ---- */

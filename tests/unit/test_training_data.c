@@ -189,6 +189,96 @@ static void lines_run_into_each_other(void **state) {
   att_runtime_free(runtime);
 }
 
+/* Tokens outside of marks are kept as -1 - id; a mark cuts what would be one token. */
+static void marks_move_to_other_tokens(void **state) {
+  (void)state;
+  test_write_text(folder, "marked.txt", "ab\n\nc d\ne");
+  test_write_text(folder, "marked", "1 2\n5 7\n");
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  char data[192], marks[192], out[192];
+  snprintf(data, sizeof data, "data=%s/marked.txt", folder);
+  snprintf(marks, sizeof marks, "marks=%s/marked", folder);
+  snprintf(out, sizeof out, "output=%s/marked-run", folder);
+  const char *changes[] = {data,         out,  "tokenizer=bytes", "length=4", "validation=0",
+                           "lines=true", marks};
+  att_training *training;
+  assert_ok(att_training_open(&training, runtime, config, changes, 7));
+  static const int32_t wanted[] = {~'a', 'b', ~256, ~'c', ' ', 'd', ~256, ~'e', ~256};
+  assert_tokens(&training->data, wanted, 9);
+  att_training_free(training);
+  att_runtime_free(runtime);
+}
+
+/* What a batch asks for: every mark, of others none, all, or about the share. */
+static void marks_do_not_decide_what_counts(void **state) {
+  (void)state;
+  enum { SIGNS = 4000, ROWS = 4, LENGTH = 16, STEPS = 100 };
+  char long_text[SIGNS + 1], list[SIGNS], *line = list;
+  for (int i = 0; i < SIGNS; i++) long_text[i] = (char)('a' + i % 7);
+  long_text[SIGNS] = 0;
+  for (int i = 0; i < SIGNS; i += 50) line += sprintf(line, "%d %d\n", i + 3, i + 8);
+  test_write_text(folder, "long.txt", long_text);
+  test_write_text(folder, "long", list);
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  for (int share = 0; share <= 2; share++) {
+    char data[192], marks[192], out[192], others[32];
+    snprintf(data, sizeof data, "data=%s/long.txt", folder);
+    snprintf(marks, sizeof marks, "marks=%s/long", folder);
+    snprintf(out, sizeof out, "output=%s/long-%d", folder, share);
+    snprintf(others, sizeof others, "others=%g", share / 2.0);
+    const char *changes[] = {data, out, marks, others, "tokenizer=bytes", "validation=0"};
+    att_training *training;
+    assert_ok(att_training_open(&training, runtime, config, changes, 6));
+    const att_data *d = &training->data;
+    int marked = 0, asked = 0, other = 0;
+    for (int64_t step = 0; step < STEPS; step++) {
+      att_data_train_batch(d, &training->settings, step, &training->batch);
+      for (int i = 0; i < ROWS * LENGTH - 1; i++) {
+        if (i % LENGTH == LENGTH - 1) continue;
+        int32_t target = training->batch.targets[i], next = training->batch.tokens[i + 1];
+        assert_true(target == next || target == -1);
+        target >= 0 ? asked++ : other++;
+      }
+    }
+    for (int64_t i = 0; i < d->n; i++) marked += d->tokens[i] >= 0;
+    assert_int_equal(marked, SIGNS / 10);
+    double counts = asked / (double)(asked + other), want = 0.1 + 0.9 * share / 2;
+    assert_true(fabs(counts - want) < (share == 1 ? 0.03 : 0.01));
+    att_training_free(training);
+  }
+  att_runtime_free(runtime);
+}
+
+static void bad_marks_are_taken(void **state) {
+  (void)state;
+  static const struct {
+    const char *marks, *message;
+  } cases[] = {{"1\n", "line 1"},          {"1 2 \n", "line 1"},
+               {"0 3\n2 4\n", "line 2"},   {"3 3\n", "line 1"},
+               {"2 99\n", "99"},           {"-1 2\n", "line 1"},
+               {"0 1\n\n2 3\n", "line 2"}, {"0 9999999999999999999\n", "line 1"}};
+  test_write_text(folder, "short.txt", "abcdefghijklmnopqrstuvwxyz");
+  att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
+  char data[192], marks[192], out[192];
+  snprintf(data, sizeof data, "data=%s/short.txt", folder);
+  snprintf(marks, sizeof marks, "marks=%s/bad", folder);
+  snprintf(out, sizeof out, "output=%s/bad-run", folder);
+  const char *changes[] = {data, out, "tokenizer=bytes", "validation=0", marks};
+  att_training *training;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    test_write_text(folder, "bad", cases[i].marks);
+    assert_status(ATT_CORRUPT, att_training_open(&training, runtime, config, changes, 5));
+    assert_non_null(strstr(att_message(), cases[i].message));
+  }
+  const char *alone[] = {data, out, "others=0.5"};
+  assert_status(ATT_BAD_ARGUMENT, att_training_open(&training, runtime, config, alone, 3));
+  assert_non_null(strstr(att_message(), "marks"));
+  snprintf(data, sizeof data, "data=%s", folder);
+  assert_status(ATT_BAD_ARGUMENT, att_training_open(&training, runtime, config, changes, 5));
+  assert_non_null(strstr(att_message(), "folder"));
+  att_runtime_free(runtime);
+}
+
 static void documents_run_into_each_other(void **state) {
   (void)state;
   char settings[512];
@@ -412,6 +502,9 @@ int main(void) {
       cmocka_unit_test(an_epoch_reads_a_window_twice),
       cmocka_unit_test(a_folder_is_read_in_another_order),
       cmocka_unit_test(lines_run_into_each_other),
+      cmocka_unit_test(marks_move_to_other_tokens),
+      cmocka_unit_test(marks_do_not_decide_what_counts),
+      cmocka_unit_test(bad_marks_are_taken),
       cmocka_unit_test(documents_run_into_each_other),
       cmocka_unit_test(documents_need_one_spelling_of_their_end),
       cmocka_unit_test(a_given_tokenizer_is_replaced),
