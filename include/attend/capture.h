@@ -2,9 +2,9 @@
  *
  * A capture is told at creation which sites to keep ("blocks.1.attn.hook_q",
  * patterns with * and ?, several separated by commas), belongs to one session
- * and fills while the session evaluates. Capturing never changes a bit of the
- * results; without one nothing is computed or copied. sites.inc lists all
- * sites with their shapes, site_aliases.inc further names that are understood.
+ * and fills while the session evaluates, or encodes one text or several. Capturing
+ * never changes a bit of the results; without one nothing is computed or copied. sites.inc lists
+ * all sites with their shapes, site_aliases.inc further names that are understood.
  */
 #ifndef ATTEND_CAPTURE_H
 #define ATTEND_CAPTURE_H
@@ -26,7 +26,8 @@ typedef struct att_range {
 /* What to keep of the selected sites, and how much there may be. */
 typedef struct att_capture_options {
   size_t struct_size;    /* set by att_capture_options_init */
-  int64_t max_positions; /* to have room for; 0: the session's context */
+  int64_t max_positions; /* to have room for; 0: all that the session can read, which of an
+                            encoder is encoder_tokens, of all texts together */
   int64_t budget_bytes;  /* most that it may hold; 0: no limit */
   att_range layers;
   att_range heads;     /* of queries; of keys and values those that these heads read */
@@ -37,7 +38,7 @@ ATT_API void att_capture_options_init(att_capture_options *options);
 
 /* Attaches a capture to a session that has read nothing yet. `select` is a
  * list of names or patterns. `max_positions` is how many positions there will
- * be room for (0: the session's context); reading more is CONTEXT_FULL then.
+ * be room for (0: all that the session can read); reading more is CONTEXT_FULL then.
  * The capture is freed with att_capture_free, before or after the session.
  * NOT_FOUND (a pattern that matches nothing; the message has the nearest
  * names), OUT_OF_MEMORY, TOO_LARGE (more than `budget_bytes`, 0 = no limit;
@@ -69,6 +70,15 @@ ATT_API const char *att_capture_axes(const att_capture *capture, int64_t index);
  * in weights 0. Borrowed until the capture is freed; the content of rows read
  * later appears in later views. NOT_FOUND with nearest names. */
 ATT_API att_status att_capture_get(att_view *out, const att_capture *capture, const char *name);
+
+/* The same of one of several texts that att_session_encode read together. Their rows lie
+ * one after the other in what att_capture_get gives, and no text sees a key of another, so
+ * weights [H,T,T] of all are a block for each text and 0 elsewhere (scores: -inf). This is
+ * that block [H,N,N], the rows [N,...], of text `text`: the bits that it has when it is read
+ * alone. 0 is all there is where one text was read, and in a decoder. Borrowed as above, until
+ * the next texts. NOT_FOUND, BAD_ARGUMENT (no such text). */
+ATT_API att_status att_capture_get_text(att_view *out, const att_capture *capture, const char *name,
+                                        int64_t text);
 
 /* Bytes held, as att_capture_measure announces them. */
 ATT_API int64_t att_capture_bytes(const att_capture *capture);

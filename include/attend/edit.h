@@ -40,8 +40,9 @@ typedef struct att_edit {
   char at[ATT_EDIT_AT_BYTES]; /* a name or pattern; for more than one, several edits */
   att_edit_op op;
   att_range heads;     /* {0, 0} is all, here and below; of keys and values: of their own heads */
-  att_range positions; /* rows: of scores and weights the queries */
-  att_range keys;      /* of scores and weights only */
+  att_range positions; /* rows: of scores and weights the queries; of several texts read
+                          together they count on, as in att_session_hidden */
+  att_range keys;      /* of scores and weights only; they count on likewise */
   float value;
   const att_capture *run;  /* where SOURCE ops find the site of the same name, or */
   const att_archive *file; /* in a file, or */

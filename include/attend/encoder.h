@@ -36,7 +36,7 @@ typedef struct att_text {
 } att_text;
 
 /* Reads `n_texts` >= 1 texts of at least one token each; all that the session has
- * read before is forgotten. With captures, or if there is a decoder, one text.
+ * read before is forgotten. If there is a decoder, one text.
  * WRONG_STATE (the model has no encoder), CONTEXT_FULL (a text longer than the
  * context, or all together more than the session's encoder_tokens), BAD_ARGUMENT
  * (an id, type or position outside, with its place). Allocates nothing. */

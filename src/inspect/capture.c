@@ -26,14 +26,20 @@ static att_status allocate(att_capture *capture) {
   }
   ATT_TRY(att_alloc((void **)&capture->lse, capture->runtime, capture->lse_floats, sizeof(float),
                     "sums of a capture"));
+  ATT_TRY(att_alloc((void **)&capture->text_begin, capture->runtime, capture->text_room,
+                    sizeof *capture->text_begin, "beginnings of texts"));
   return att_alloc((void **)&capture->pass, capture->runtime, capture->pass_floats, sizeof(float),
                    "a pass of a capture");
 }
 
 static void move(void *payload, int64_t length, int64_t text) {
   att_capture *capture = payload;
+  const att_encoder *encoder = &capture->session->encoder;
   capture->length = length;
   capture->text = text;
+  capture->n_texts = capture->text_room && text ? encoder->n_texts : 0;
+  for (int64_t i = 0; capture->n_texts && i <= capture->n_texts; i++)
+    capture->text_begin[i] = encoder->text_begin[i];
 }
 
 static void forget_session(void *payload) { ((att_capture *)payload)->session = NULL; }
@@ -49,7 +55,15 @@ static att_status fill(att_capture *capture, const char *select,
   ATT_TRY(att_capture_choose(&chosen, capture->session, select, options));
   capture->pass_floats = chosen.pass_floats;
   capture->lse_floats = chosen.lse_floats;
-  capture->observer.bytes = chosen.bytes;
+  capture->limit = chosen.limit;
+  capture->text_limit = chosen.text_limit;
+  capture->text_room = chosen.text_room;
+  capture->observer = (att_observer){.tap = att_capture_tap(capture),
+                                     .limit = chosen.limit,
+                                     .text_limit = chosen.text_limit,
+                                     .bytes = chosen.bytes,
+                                     .moved = move,
+                                     .closed = forget_session};
   return allocate(capture);
 }
 
@@ -66,15 +80,7 @@ static att_status create(att_capture **out, att_session *session, const char *se
   capture->runtime = session->runtime;
   capture->session = session;
   capture->config = session->model->config;
-  capture->limit = options->max_positions ? options->max_positions : session->context;
-  capture->text_limit = session->encoder.room;
-  if (!session->cache && capture->text_limit > capture->limit) capture->text_limit = capture->limit;
-  capture->observer = (att_observer){.limit = capture->limit,
-                                     .text_limit = capture->text_limit,
-                                     .moved = move,
-                                     .closed = forget_session};
   att_status status = fill(capture, select, options);
-  capture->observer.tap = att_capture_tap(capture);
   if (status == ATT_OK) {
     att_session_attach(session, &capture->observer);
     *out = capture;
@@ -127,6 +133,7 @@ void att_capture_free(att_capture *capture) {
   att_release(runtime, capture->tensors, capture->n, sizeof *capture->tensors);
   att_release(runtime, capture->pass, capture->pass_floats, sizeof(float));
   att_release(runtime, capture->lse, capture->lse_floats, sizeof(float));
+  att_release(runtime, capture->text_begin, capture->text_room, sizeof *capture->text_begin);
   att_release(runtime, capture, 1, sizeof *capture);
 }
 
@@ -163,21 +170,37 @@ static att_view view_of(const att_capture *capture, const att_captured *t) {
   return att_view_of(t->store, ATT_F32, 1 + t->ndim, shape);
 }
 
+/* The rows of one text, and of pairs the keys. */
+static att_status narrow_to_text(att_view *out, const att_capture *capture, const att_captured *t,
+                                 int64_t text) {
+  int64_t texts = capture->n_texts ? capture->n_texts : 1;
+  if (text < 0 || text >= texts)
+    return att_fail(ATT_BAD_ARGUMENT, "text %lld of %lld", (long long)text, (long long)texts);
+  if (!capture->n_texts) return ATT_OK;
+  int rows = t->ndim ? 0 : 1;
+  int64_t begin = capture->text_begin[text], end = capture->text_begin[text + 1];
+  int64_t first = begin > t->first ? begin - t->first : 0;
+  int64_t last = end - t->first < out->shape[rows] ? end - t->first : out->shape[rows];
+  if (first > last) first = last = 0; /* none of its rows are kept */
+  *out = att_view_slice(*out, rows, first, last - first);
+  if (!t->ndim) *out = att_view_slice(*out, 2, begin, end - begin);
+  return ATT_OK;
+}
+
 int64_t att_capture_first(const att_capture *capture, const char *name) {
   for (int64_t i = 0; i < capture->n; i++)
     if (!strcmp(capture->tensors[i].name, name)) return capture->tensors[i].first;
   return 0;
 }
 
-att_status att_capture_get(att_view *out, const att_capture *capture, const char *name) {
-  if (!out || !capture || !name)
-    return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", !out ? "out" : !capture ? "capture" : "name");
+static att_status find_tensor(const att_captured **out, const att_capture *capture,
+                              const char *name) {
   att_nearest nearest = {.text = name, .bytes = strlen(name)};
   bool pattern = strpbrk(name, "*?") != NULL; /* would be several */
   for (int64_t i = 0; i < capture->n; i++) {
     const att_captured *t = &capture->tensors[i];
     if (!pattern && att_site_answers(&capture->config, &t->place, name, nearest.bytes)) {
-      *out = view_of(capture, t);
+      *out = t;
       return ATT_OK;
     }
     att_nearest_offer(&nearest, t->name);
@@ -185,4 +208,28 @@ att_status att_capture_get(att_view *out, const att_capture *capture, const char
   char near[200];
   att_nearest_list(near, sizeof near, &nearest);
   return att_fail(ATT_NOT_FOUND, "%s is not captured; nearest: %s", name, near);
+}
+
+static att_status check_get(const void *out, const att_capture *capture, const char *name) {
+  if (out && capture && name) return ATT_OK;
+  return att_fail(ATT_BAD_ARGUMENT, "%s is NULL", !out ? "out" : !capture ? "capture" : "name");
+}
+
+att_status att_capture_get(att_view *out, const att_capture *capture, const char *name) {
+  const att_captured *t;
+  ATT_TRY(check_get(out, capture, name));
+  ATT_TRY(find_tensor(&t, capture, name));
+  *out = view_of(capture, t);
+  return ATT_OK;
+}
+
+att_status att_capture_get_text(att_view *out, const att_capture *capture, const char *name,
+                                int64_t text) {
+  const att_captured *t;
+  ATT_TRY(check_get(out, capture, name));
+  ATT_TRY(find_tensor(&t, capture, name));
+  att_view view = view_of(capture, t);
+  ATT_TRY(narrow_to_text(&view, capture, t, text));
+  *out = view;
+  return ATT_OK;
 }

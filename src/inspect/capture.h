@@ -30,6 +30,9 @@ struct att_capture {
   att_observer observer;
   int64_t length, limit;    /* positions read, and room for them */
   int64_t text, text_limit; /* the same of the encoder's text */
+  int64_t n_texts;          /* that an encoder without decoder has read together */
+  int32_t *text_begin;      /* [text_room] rows where they begin, and the end */
+  int64_t text_room;        /* 0 with a decoder */
   int64_t n;
   att_captured *tensors; /* [n], in the order of att_site_each */
   att_sdpa_plan *plans[ATT_PAIR_FAMILIES];
@@ -40,6 +43,7 @@ struct att_capture {
 
 /* What a selection keeps, and the floats of it all. */
 typedef struct att_chosen {
+  int64_t limit, text_limit, text_room; /* as in a capture */
   int64_t n, floats, pass_floats, lse_floats;
   bool pairs[ATT_PAIR_FAMILIES]; /* some of this family */
   int64_t bytes;                 /* of it all, with the plans that pairs take */

@@ -10,7 +10,6 @@ typedef struct choosing {
   const char *select;
   const att_capture_options *options;
   att_range heads; /* made explicit, as are the others */
-  int64_t limit, text_limit;
   att_chosen *out;
   bool overflow;
 } choosing;
@@ -22,7 +21,7 @@ static bool multiply(choosing *c, int64_t *x, int64_t by) {
 
 /* Positions: all of its stack that there is room for, or the chosen ones. */
 static void shape_rows(const choosing *c, att_captured *t) {
-  int64_t room = t->of_text ? c->text_limit : c->limit;
+  int64_t room = t->of_text ? c->out->text_limit : c->out->limit;
   att_range range = c->options->positions;
   t->rows = room;
   if (!range.end) return;
@@ -51,7 +50,7 @@ static void shape(choosing *c, att_captured *t) {
   for (int d = 0; d < t->ndim; d++) multiply(c, &t->whole, t->shape[d]);
   if (att_site_is_pairs(site)) {
     bool text_keys = t->of_text || att_pair_is_cross(site);
-    t->columns = text_keys ? c->text_limit : c->limit;
+    t->columns = text_keys ? c->out->text_limit : c->out->limit;
     t->tail = t->columns;
     shape_heads(c, t, 'H', config->heads);
   } else if (letter == 'H' || letter == 'G') {
@@ -102,15 +101,20 @@ static bool choose(const char *name, const att_site_place *place, void *context)
   return true;
 }
 
+/* Positions that a session can read without forgetting any. */
+static int64_t room_of(const att_session *session) {
+  return session->cache ? session->context : session->encoder.room;
+}
+
 static att_status check_options(const att_session *session, const att_capture_options *options) {
   const att_config *config = &session->model->config;
   int64_t layers =
       config->layers > config->encoder_layers ? config->layers : config->encoder_layers;
   if (options->struct_size != sizeof *options)
     return att_fail(ATT_BAD_ARGUMENT, "options are not set by att_capture_options_init");
-  if (options->max_positions < 0 || options->max_positions > session->context)
+  if (options->max_positions < 0 || options->max_positions > room_of(session))
     return att_fail(ATT_BAD_ARGUMENT, "max_positions is %lld, not from 0 to the context of %lld",
-                    (long long)options->max_positions, (long long)session->context);
+                    (long long)options->max_positions, (long long)room_of(session));
   if (options->budget_bytes < 0) return att_fail(ATT_BAD_ARGUMENT, "budget_bytes is negative");
   ATT_TRY(att_range_check(options->layers, "layers", layers));
   ATT_TRY(att_range_check(options->heads, "heads", config->heads));
@@ -121,6 +125,7 @@ static att_status count_bytes(att_chosen *out, const att_session *session) {
   int64_t floats;
   bool fits = att_add_checked(&floats, out->floats, out->pass_floats) &&
               att_add_checked(&floats, floats, out->lse_floats) &&
+              att_add_checked(&floats, floats, out->text_room) && /* as large as floats */
               att_mul_checked(&out->bytes, floats, (int64_t)sizeof(float));
   for (int family = 0; fits && family < ATT_PAIR_FAMILIES; family++) {
     int64_t plan = 0;
@@ -135,16 +140,17 @@ att_status att_capture_choose(att_chosen *out, const att_session *session, const
   const att_config *config = &session->model->config;
   ATT_TRY(check_options(session, options));
   ATT_TRY(att_selection_check(config, select));
-  int64_t limit = options->max_positions ? options->max_positions : session->context;
+  int64_t limit = options->max_positions ? options->max_positions : room_of(session);
+  int64_t text_limit = session->cache ? session->encoder.room : limit;
+  *out = (att_chosen){.limit = limit,
+                      .text_limit = text_limit,
+                      .text_room = session->cache ? 0 : text_limit + 1,
+                      .tensors = out->tensors};
   choosing c = {.session = session,
                 .select = select,
                 .options = options,
                 .heads = options->heads.end ? options->heads : (att_range){0, config->heads},
-                .limit = limit,
-                .text_limit = session->encoder.room,
                 .out = out};
-  if (!session->cache && c.text_limit > limit) c.text_limit = limit;
-  *out = (att_chosen){.tensors = out->tensors};
   att_site_each(config, choose, &c);
   if (c.overflow)
     return att_fail(ATT_TOO_LARGE, "a capture of %lld positions overflows", (long long)limit);

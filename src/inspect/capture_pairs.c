@@ -76,12 +76,6 @@ static void reduce(att_sdpa_args *args, att_pair_kind kind) {
   for (int d = 0; d < args->q.ndim; d++) args->q.stride[d] = 0;
 }
 
-/* Captures hold one text: attention over it needs no list of texts. */
-static void as_one_text(att_sdpa_args *args) {
-  args->cu_q = args->cu_k = NULL;
-  args->n_sequences = 0;
-}
-
 int64_t att_pair_keys(const att_sdpa_args *args) {
   if (!args->cache) return args->k.shape[2];
   return args->cache_lengths ? args->cache_lengths[0] : args->mask.offsets[0] + args->q.shape[2];
@@ -102,11 +96,11 @@ static void longest(att_sdpa_args *args, const att_session *session, att_pair_fa
   if (family == ATT_PAIR_ENCODER || !session->cache)
     pass = att_encoder_pass(encoder, session->model, 0, session->block, session->span);
   pass.rows = att_pair_pass_rows(session, family);
+  pass.n_texts = pass.rows; /* of one token each */
   if (family == ATT_PAIR_CROSS)
     att_cross_attention_args(args, &layer->cross, &pass);
   else
     att_self_attention_args(args, &layer->attention, &pass);
-  as_one_text(args);
   int64_t keys = pass.cache && family == ATT_PAIR_SELF ? session->context : encoder->room;
   static float stand_in; /* a plan looks at shapes alone */
   att_pair_store store = {&stand_in, pass.rows, keys, 0};
@@ -130,7 +124,6 @@ att_status att_pair_plan_measure(int64_t *out, const att_session *session, att_p
 /* The call that `args` describes, with nothing asked of it yet. */
 static att_sdpa_args afresh(const att_sdpa_args *args) {
   att_sdpa_args call = *args;
-  as_one_text(&call);
   call.weights = call.scores = call.lse = att_view_none();
   call.score_stage = ATT_SCORES_MASKED;
   return call;

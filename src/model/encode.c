@@ -51,9 +51,9 @@ static att_status check_texts(const att_session *session, const att_text *texts,
     return att_fail(ATT_WRONG_STATE, "the model has no encoder: it reads with att_session_eval");
   if (n_texts < 1)
     return att_fail(ATT_BAD_ARGUMENT, "n_texts is %lld, not at least 1", (long long)n_texts);
-  if (n_texts > 1 && (encoder->memory.cache || session->observers))
-    return att_fail(ATT_WRONG_STATE, "%lld texts at once: %s", (long long)n_texts,
-                    encoder->memory.cache ? "a decoder looks at one" : "captures keep one");
+  if (n_texts > 1 && encoder->memory.cache)
+    return att_fail(ATT_WRONG_STATE, "%lld texts at once: a decoder looks at one",
+                    (long long)n_texts);
   int64_t total = 0;
   for (int64_t t = 0; t < n_texts; t++) {
     ATT_TRY(check_text(session, &texts[t], t));
