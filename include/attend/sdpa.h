@@ -91,8 +91,10 @@ typedef struct att_sdpa_args {
   /* Optional results; absent views cost nothing. With `rows`, weights and
    * scores have n_rows instead of T query rows, those listed. Over a cache or pages
    * S is what a sequence may hold, or less where the caller wants fewer columns. Keys that a rule
-   * "keys" leaves out or that belong to another packed sequence have weight 0 and
-   * a score of -inf in every stage. */
+   * "keys" leaves out (padding) or that belong to another packed sequence have weight +0
+   * and a score of -inf in every stage. Rows of padding are rows like any other: they see
+   * the sequence's keys, or nothing (all weights 0) where they stand before all of them, as
+   * left padding does in a causal mask; out, column_sums and the rest have them too. */
   att_view lse;     /* f32 (f64 for f64 inputs) [B,H,T] */
   att_view weights; /* f32 (f64) [B,H,T or n_rows,S] */
   att_view scores;  /* f32 (f64) [B,H,T or n_rows,S] */
