@@ -1,11 +1,12 @@
 /* cmd_explain.c — attend explain: one row of one head, line by line. */
 #include "explain.h"
 #include "explain_grad.h"
+#include "explain_words.h"
 
 static subject what;
 static explain_request request = {.layer = -1, .head = -1, .query = -1, .key = -1};
 static int64_t most_keys = 16;
-static bool gradients;
+static bool gradients, by_words;
 static const char *target;
 
 static const option options[] = {
@@ -20,6 +21,7 @@ static const option options[] = {
      "position that is worked out term by term; default: the one with the largest weight"},
     {"block", 0, OPTION_FLAG, &request.block, "", 0, 0,
      "also the block around the head: residual stream, norms, feed-forward, with their lengths"},
+    WORDS_OPTION(by_words),
     {"grad", 0, OPTION_FLAG, &gradients, "", 0, 0,
      "also the row's gradients dV, dA, dS, dQ and dK of the loss of --target; all numbers are "
      "those "
@@ -32,6 +34,7 @@ static const option options[] = {
 static int run(const cli *c, int n, char **operands) {
   explained e = {0};
   explained_grad g = {0};
+  explained_words w = {0};
   if (target && !gradients) return cli_usage(c, "--target needs --grad");
   if (gradients && edit_given(&request.way.edits))
     return cli_usage(c, "--grad and --edit exclude each other: the way back is that of the model "
@@ -40,14 +43,17 @@ static int run(const cli *c, int n, char **operands) {
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = explain_collect(&e, c, &what, &request);
   if (code == CLI_OK && gradients) code = explain_grad_collect(&g, c, &e, target);
+  if (code == CLI_OK && by_words) code = explain_words_collect(&w, c, &e);
   if (code == CLI_OK) {
     if (c->json)
-      explain_json(&e, request.block, gradients ? &g : NULL);
+      explain_json(&e, request.block, gradients ? &g : NULL, by_words ? &w : NULL);
     else
       explain_text(c, &e, most_keys);
     if (!c->json && request.block) explain_block_text(c, &e);
     if (!c->json && gradients) explain_grad_text(c, &e, &g);
+    if (!c->json && by_words) explain_words_text(c, &e, &w, most_keys);
   }
+  explain_words_free(&w);
   explain_grad_free(&g);
   explain_free(&e);
   subject_close(&what);

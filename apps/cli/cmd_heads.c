@@ -11,7 +11,7 @@
 #include "heads_copying.h"
 #include "json_out.h"
 #include "memory.h"
-#include "reading.h"
+#include "reading_words.h"
 #include "spark.h"
 #include "table.h"
 #include "watch.h"
@@ -24,12 +24,13 @@ static reading_options way;
 static dump_options source;
 static int sort;
 static int64_t top, probe;
-static bool ascending, without_first, copying, ablate;
+static bool ascending, without_first, copying, ablate, words;
 
 static const option options[] = {
     SUBJECT_OPTIONS(what),
     READING_OPTIONS(way),
     DUMP_OPTIONS(source),
+    WORDS_OPTION(words),
     {"sort", 's', OPTION_CHOICE, &sort,
      "layer|previous|duplicate|induction|first|self|entropy|keys|distance|norm|copying|copied|"
      "ablated",
@@ -124,14 +125,15 @@ static void measure(head_row *row, const reading *r, att_view weights, att_view 
   measure_distances(row, r, weights);
 }
 
-static int64_t measure_all(head_row *rows, const reading *r) {
+/* `added` is what was read of tokens, which heads add to their stream. */
+static int64_t measure_all(head_row *rows, const reading *r, const reading *added) {
   int64_t n = 0;
   char site[64];
   snprintf(site, sizeof site, "%s.hook_pattern", r->part);
   for (int64_t layer = 0; layer < r->layers; layer++) {
     const att_view weights = reading_site(r, layer, site);
     const att_view result =
-        r->across ? att_view_none() : reading_site(r, layer, "attn.hook_result");
+        r->across ? att_view_none() : reading_site(added, layer, "attn.hook_result");
     for (int64_t head = 0; weights.data && head < weights.shape[0]; head++) {
       head_row *row = &rows[n++];
       *row = (head_row){.layer = layer, .head = head};
@@ -173,10 +175,11 @@ static int compare(const void *a, const void *b) {
 
 /* ---- showing ---- */
 
-static void print_json(const head_row *rows, int64_t n, const reading *r) {
+static void print_json(const head_row *rows, int64_t n, const reading *r, const subject *shown) {
   json j = subject_json(&what);
   edit_json(&j, &r->edited);
-  subject_json_ids(&j, &what, "query", r->query_ids, r->n_queries);
+  subject_json_ids(&j, shown, "query", r->query_ids, r->n_queries);
+  if (words) json_string(&j, "words", WORDS_AGGREGATION);
   json_string(&j, "form", probe ? "probe" : "pattern");
   if (probe) json_int(&j, "period", probe);
   json_int(&j, "first_row", first_row(r));
@@ -213,6 +216,9 @@ static void print_legend(const term *t, const reading *r) {
            "norm: length of what it adds. The picture: weight by distance, 0 to 6 and farther.",
            r->first_query + first_row(r), r->first_query + r->n_queries - 1,
            without_first ? ", the first key left out" : "");
+  if (words)
+    text_say(t, INK_FAINT, 0,
+             "Between words in place of tokens (" WORDS_AGGREGATION "); norm is of tokens' rows.");
   if (ablate)
     text_say(t, INK_FAINT, 0, "KL: how far the next token is from what it is without the head.");
   if (copying)
@@ -267,8 +273,8 @@ static void print_table(const head_row *rows, int64_t n, const term *t) {
 
 /* Random tokens in place of a prompt, behind what a text of the model begins with. */
 static int open_probe(int32_t *ids, const cli *c, int n) {
-  if (n > 0 || what.given_ids.n > 0 || what.file_path)
-    return cli_usage(c, "--probe stands in place of a PROMPT");
+  if (n > 0 || what.given_ids.n > 0 || what.file_path || words)
+    return cli_usage(c, "--probe stands in place of a PROMPT%s", words ? ", and has no words" : "");
   int code = subject_open_model(&what, c);
   if (code != CLI_OK) return code;
   int64_t begin = 0;
@@ -283,6 +289,7 @@ static int open_probe(int32_t *ids, const cli *c, int n) {
 
 static int check_dump(const cli *c, int n) {
   if (n > 0 || probe) return cli_usage(c, "--dump stands in place of a model and a prompt");
+  if (words) return cli_usage(c, "--words are those of a PROMPT, and a dump has none");
   if (ablate || copying)
     return cli_usage(c, "--%s needs a model, and a dump is none", ablate ? "ablate" : "copying");
   if (edit_given(&way.edits)) return cli_usage(c, "--edit needs a model, and a dump is none");
@@ -329,15 +336,18 @@ static int run(const cli *c, int n, char **operands) {
   dump saved = {0};
   head_row *rows = NULL;
   int code = source.path ? read_dump(&r, &saved, c, n) : read_model(&r, c, n, operands);
+  const reading tokens = r;
+  subject shown = what;
+  if (code == CLI_OK && words) code = reading_words(&r, &saved, &shown, c);
   if (code == CLI_OK) {
     rows = memory_get((size_t)(r.layers * r.heads), sizeof *rows);
-    int64_t count = measure_all(rows, &r);
+    int64_t count = measure_all(rows, &r, &tokens);
     if (copying) code = measure_copying(rows, count, c);
     if (ablate && code == CLI_OK) code = take_out(rows, count, c);
     qsort(rows, (size_t)count, sizeof *rows, compare);
     if (top && top < count) count = top;
     if (code == CLI_OK && c->json) {
-      print_json(rows, count, &r);
+      print_json(rows, count, &r, &shown);
     } else if (code == CLI_OK) {
       edit_say(&c->term, &r.edited);
       print_table(rows, count, &c->term);

@@ -6,7 +6,7 @@
 #include "json_out.h"
 #include "look.h"
 #include "look_export.h"
-#include "look_words.h"
+#include "reading_words.h"
 
 static subject what;
 static reading_options way;
@@ -31,9 +31,7 @@ static const option options[] = {
      "of the rollout: what share of a layer passes attention by. Default 0.5"},
     {"discard", 0, OPTION_REAL, &choices.discard, "R", 0, 0.999999,
      "of the rollout: this share of a layer's weights, the smallest, counts as 0. Default 0"},
-    {"words", 0, OPTION_FLAG, &choices.words, "", 0, 0,
-     "between words in place of tokens, what stands between spaces of the PROMPT: the sum over a "
-     "word's keys, the mean over its queries"},
+    WORDS_OPTION(choices.words),
     {"first", 0, OPTION_CHOICE, &choices.first, "scale|hide|show", 0, 0,
      "the first token's column takes most of the weight in many heads: scale: it does not count "
      "for the colours; hide: it is not drawn; show: as any other. Default scale"},
@@ -131,7 +129,7 @@ static void print_json(const look *l) {
   subject_json_ids(&j, &what, "key", l->read.key_ids, l->read.n_keys);
   json_string(&j, "stage", stages[l->options.stage]);
   if (l->rolled) json_rollout(&j, l);
-  if (l->options.words) json_string(&j, "words", "sum over keys, mean over queries");
+  if (l->options.words) json_string(&j, "words", WORDS_AGGREGATION);
   json_open(&j, "heads", '[');
   for (int64_t layer = first; layer < end; layer++)
     for (int64_t head = 0; head < l->heads; head++)
@@ -161,7 +159,7 @@ static int run(const cli *c, int n, char **operands) {
   if (code == CLI_OK) code = check(&l, c);
   if (code == CLI_OK) code = evaluate(&l, c);
   if (code == CLI_OK && l.options.rollout && look_roll(&l) != ATT_OK) code = cli_fail_status(c);
-  if (code == CLI_OK && l.options.words) code = look_words(&l, &saved, &what, c);
+  if (code == CLI_OK && l.options.words) code = reading_words(&l.read, &saved, &what, c);
   if (code == CLI_OK && output) code = look_export(c, &l, output, zoom);
   if (code == CLI_OK && (!output || c->json)) {
     if (!c->json) edit_say(&c->term, &l.read.edited);

@@ -154,8 +154,7 @@ static int read_ids(dump *d, const cli *c) {
   return CLI_OK;
 }
 
-/* Equal texts are equal tokens, to whoever asks for repeats. */
-static void name_by_text(dump *d) {
+void dump_name_by_text(dump *d) {
   for (int64_t k = 0; k < d->keys; k++) {
     d->ids[k] = 0;
     while (strcmp(d->texts[d->ids[k]], d->texts[k])) d->ids[k]++;
@@ -190,7 +189,7 @@ static int read_texts(dump *d, const cli *c, const char *path) {
   }
   if (n != d->keys)
     return cli_fail(c, "%s has %" PRId64 " lines; the dump has %" PRId64 " keys", path, n, d->keys);
-  name_by_text(d);
+  dump_name_by_text(d);
   return CLI_OK;
 }
 

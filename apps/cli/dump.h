@@ -52,4 +52,7 @@ typedef struct dump {
 int dump_open(dump *d, subject *s, const cli *c, const dump_options *options);
 void dump_close(dump *d);
 
+/* Ids by the texts: equal texts are equal tokens, to whoever asks for repeats. */
+void dump_name_by_text(dump *d);
+
 #endif

@@ -54,8 +54,10 @@ att_view explain_attention(const explained *e, const char *site);
 bool explain_sees(const explained *e, int64_t j);
 
 void explain_text(const cli *c, const explained *e, int64_t most_keys);
-struct explained_grad; /* explain_grad.h */
-void explain_json(const explained *e, bool block, const struct explained_grad *grad);
+struct explained_grad;  /* explain_grad.h */
+struct explained_words; /* explain_words.h */
+void explain_json(const explained *e, bool block, const struct explained_grad *grad,
+                  const struct explained_words *words);
 
 /* The whole block around the head at the query's position, from X over H to Y;
  * needs request.block. */

@@ -6,6 +6,7 @@
 #include "attend/tokenizer.h"
 #include "explain.h"
 #include "explain_grad.h"
+#include "explain_words.h"
 
 static void floats(json *j, const char *key, const float *x, int64_t n) {
   json_view(j, key, att_view_of((void *)(uintptr_t)x, ATT_F32, 1, &n));
@@ -39,7 +40,8 @@ static void one_key(json *j, const explained *e, int64_t at) {
   json_close(j);
 }
 
-void explain_json(const explained *e, bool block, const explained_grad *grad) {
+void explain_json(const explained *e, bool block, const explained_grad *grad,
+                  const explained_words *words) {
   json j = subject_json(e->what);
   edit_json(&j, &e->read.edited);
   json_ints(&j, "query_tokens", e->read.query_ids, e->read.n_queries);
@@ -80,6 +82,7 @@ void explain_json(const explained *e, bool block, const explained_grad *grad) {
   json_close(&j);
   if (block) explain_block_json(&j, e);
   if (grad) explain_grad_json(&j, e, grad);
+  if (words) explain_words_json(&j, words);
   json_close(&j);
   json_end(&j);
 }

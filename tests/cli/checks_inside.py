@@ -523,3 +523,36 @@ def check_words_sum_keys_and_average_queries(program):
             if far(row, wanted, 1e-6):
                 return f"word {w}: {far(row, wanted, 1e-6)}"
     return None
+
+
+def check_words_are_the_same_in_every_view(program):
+    """explain --words and heads --words: of the map that look --words draws"""
+    prompt = ["-m", MODEL, "--quiet", "Lily didn't see unbelievably big dogs that big dogs saw."]
+    head = ["-L", "3", "-H", "2"]
+    seen = read_json(program, "look", "--words", *head, *prompt)
+    rows, texts = seen["heads"][0]["values"], seen["query_texts"]
+    tokens = read_json(program, "tokenize", *prompt)["ids"]
+    for query in (5, len(tokens) - 1):
+        said = read_json(program, "explain", "--words", *head, "--query", str(query), *prompt)["words"]
+        keys = said["keys"]
+        if said["aggregation"] != seen["words"] or [key["word"] for key in keys] != texts:
+            return f"words {said}"
+        if [key["first"] for key in keys[1:]] + [len(tokens)] != [key["end"] for key in keys]:
+            return f"tokens of words {keys}"
+        mine = keys[said["query"]]
+        if not mine["first"] <= query < mine["end"]:
+            return f"token {query} is not of word {mine}"
+        if [key["weight"] for key in keys] != rows[said["query"]]:
+            return f"row of token {query}"
+    heads = read_json(program, "heads", "--words", *prompt)
+    one = next(h for h in heads["heads"] if (h["layer"], h["head"]) == (3, 2))
+    before = [row[i] for i, row in enumerate(rows[1:])]
+    again = [sum(row[j] for j in range(i) if texts[j] == texts[i]) for i, row in enumerate(rows)]
+    if heads["words"] != seen["words"] or heads["query_texts"] != texts:
+        return f"words {heads['query_texts']}"
+    if abs(one["previous"] - sum(before) / len(before)) > 1e-6:
+        return f"previous {one['previous']}"
+    places = [i for i in range(len(texts)) if texts[i] in texts[:i]]
+    if abs(one["duplicate"] - sum(again[i] for i in places) / len(places)) > 1e-6:
+        return f"duplicate {one['duplicate']}"
+    return None

@@ -1,5 +1,5 @@
-/* look_words.c — see the header. */
-#include "look_words.h"
+/* reading_words.c — see the header. */
+#include "reading_words.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -58,46 +58,55 @@ static void name_words(dump *words, const subject *s, const int64_t *word) {
     used += bytes;
     free(text);
   }
-  for (int64_t w = 0; w < words->keys; w++)
-    words->texts[w] = words->text + at[w], words->ids[w] = (int32_t)w;
+  for (int64_t w = 0; w < words->keys; w++) words->texts[w] = words->text + at[w];
   free(at);
+  dump_name_by_text(words);
 }
 
-static att_status join_layer(dump *words, const look *l, const int64_t *word) {
-  const int64_t n = words->keys, layer = words->layers;
-  const att_view all = reading_site(&l->read, layer, "attn.hook_pattern");
+/* A layer that was not read stays absent. */
+static att_status join_layer(dump *words, const reading *r, const int64_t *word) {
+  const int64_t n = words->keys, layer = words->layers++;
+  const att_view all = reading_site(r, layer, "attn.hook_pattern");
+  words->made[layer] = NULL;
+  words->patterns[layer] = att_view_none();
+  if (!all.data) return ATT_OK;
   words->made[layer] = memory_get((size_t)(words->heads * n * n), sizeof(float));
   words->patterns[layer] =
       att_view_of(words->made[layer], ATT_F32, 3, (int64_t[]){words->heads, n, n});
-  words->layers++; /* to be freed */
   att_status status = ATT_OK;
-  for (int64_t h = 0; h < words->heads && all.data && status == ATT_OK; h++)
-    status = att_pattern_words(att_view_select(words->patterns[layer], 0, h), l->what->runtime,
+  for (int64_t h = 0; h < words->heads && status == ATT_OK; h++)
+    status = att_pattern_words(att_view_select(words->patterns[layer], 0, h), r->what->runtime,
                                att_view_select(all, 0, h), word, word);
   return status;
 }
 
-int look_words(look *l, dump *words, subject *shown, const cli *c) {
-  if (!shown->encoding || l->read.query_ids != shown->ids)
+int64_t *words_of_tokens(const subject *s) {
+  int64_t *word = memory_get((size_t)s->n, sizeof *word);
+  for (int64_t i = 1; i < s->n; i++) word[i] = word[i - 1] + begins(s, i);
+  return word;
+}
+
+int reading_words(reading *r, dump *words, subject *shown, const cli *c) {
+  if (r->saved || !shown->encoding || shown->ids != shown->encoding->ids ||
+      r->query_ids != shown->ids || r->across)
     return cli_usage(c, "--words are those of a PROMPT that looks at itself");
-  int64_t *word = memory_get((size_t)shown->n, sizeof *word);
-  for (int64_t i = 1; i < shown->n; i++) word[i] = word[i - 1] + begins(shown, i);
-  const int64_t n = word[shown->n - 1] + 1, layers = l->read.layers;
-  *words = (dump){.heads = l->read.heads,
+  int64_t *word = words_of_tokens(shown);
+  const int64_t n = word[shown->n - 1] + 1, layers = r->layers;
+  *words = (dump){.heads = r->heads,
                   .queries = n,
                   .keys = n,
-                  .causal = l->read.causal,
+                  .causal = r->causal,
                   .named = true,
                   .patterns = memory_get((size_t)layers, sizeof *words->patterns),
                   .made = memory_get((size_t)layers, sizeof *words->made)};
   name_words(words, shown, word);
   att_status status = ATT_OK;
-  for (int64_t i = 0; i < layers && status == ATT_OK; i++) status = join_layer(words, l, word);
+  for (int64_t i = 0; i < layers && status == ATT_OK; i++) status = join_layer(words, r, word);
   free(word);
   if (status != ATT_OK) return cli_fail_status(c);
-  l->read.saved = words;
-  l->read.n_queries = l->read.n_keys = n;
-  l->read.query_ids = l->read.key_ids = words->ids;
+  r->saved = words;
+  r->n_queries = r->n_keys = n;
+  r->query_ids = r->key_ids = words->ids;
   shown->texts = words->texts;
   shown->ids = words->ids;
   shown->n = n;
