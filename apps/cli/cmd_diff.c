@@ -1,4 +1,4 @@
-/* cmd_diff.c — attend diff: one model, two prompts. */
+/* cmd_diff.c — attend diff: one model, two prompts; or two dumps of weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 static subject what;
 static two_prompts prompts;
-static const char *token_text;
+static const char *token_text, *dumps[2];
 static int64_t top = 8, layer = -1;
 
 static const option options[] = {
@@ -27,6 +27,10 @@ static const option options[] = {
     TWO_PROMPTS_OPTIONS(prompts),
     {"layer", 'L', OPTION_INT, &layer, "l", 0, 1e6,
      "which parts set the word apart up to the end of this block; default the last"},
+    {"dump-a", 0, OPTION_TEXT, &dumps[0], "FILE", 0, 0,
+     "with --dump-b, in place of a model and prompts: weights that two runs of any program saved, "
+     ".npz or .safetensors (attend trace -o); names of tensors: docs/sites.md"},
+    {"dump-b", 0, OPTION_TEXT, &dumps[1], "FILE", 0, 0, "what they are compared with"},
     {"top", 0, OPTION_INT, &top, "N", 0, 1e6,
      "the N parts, and heads, that differ most; default 8"},
     {0}};
@@ -86,16 +90,6 @@ static att_apart compare_at(const diff_side sides[2], int64_t l) {
   return apart;
 }
 
-/* Half the sum of |a - b| over a row: 0 the same, 1 nothing in common. */
-static double share_moved(att_view a, att_view b) {
-  double sum = 0;
-  for (int64_t i = 0; i < a.shape[0]; i++)
-    for (int64_t j = 0; j < a.shape[1]; j++)
-      sum += fabs((double)((const float *)a.data)[i * a.stride[0] + j * a.stride[1]] -
-                  (double)((const float *)b.data)[i * b.stride[0] + j * b.stride[1]]);
-  return sum / 2 / (double)a.shape[0];
-}
-
 static int by_share(const void *a, const void *b) {
   const moved *x = a, *y = b;
   if (x->share != y->share) return x->share < y->share ? 1 : -1;
@@ -116,7 +110,7 @@ static int64_t compare_heads(moved **out, const diff_side sides[2]) {
         att_capture_get(&b, sides[1].patterns, name) != ATT_OK)
       continue;
     for (int64_t h = 0; h < info->heads; h++)
-      (*out)[n++] = (moved){l, h, share_moved(att_view_select(a, 0, h), att_view_select(b, 0, h))};
+      (*out)[n++] = (moved){l, h, diff_moved(att_view_select(a, 0, h), att_view_select(b, 0, h))};
   }
   qsort(*out, (size_t)n, sizeof **out, by_share);
   return n < top ? n : top;
@@ -299,7 +293,16 @@ static int check(const cli *c) {
   return CLI_OK;
 }
 
+static int run_dumps(const cli *c, int n) {
+  if (!dumps[0] || !dumps[1]) return cli_usage(c, "--dump-a and --dump-b go together");
+  if (n > 0 || what.model_path || prompts.given[0].n > 0 || prompts.given[1].n > 0 || token_text ||
+      layer >= 0)
+    return cli_usage(c, "--dump-a and --dump-b stand in place of a model and prompts");
+  return diff_dumps(c, dumps, what.tokenizer_path, top);
+}
+
 static int run(const cli *c, int n, char **operands) {
+  if (dumps[0] || dumps[1]) return run_dumps(c, n);
   diff_side sides[2] = {0};
   int code = subject_open_model(&what, c);
   if (code == CLI_OK) code = check(c);
@@ -329,7 +332,8 @@ const command cmd_diff = {
         "both at first and ends up different, by what stands around it: cosine and distance at "
         "every layer, and which heads set them apart. Also what comes next, and, for prompts "
         "of equally many tokens, which heads look elsewhere.\n\n"
-        "  attend diff \"the river bank\" \"the money bank\" --token \" bank\" -m MODEL",
+        "  attend diff \"the river bank\" \"the money bank\" --token \" bank\" -m MODEL\n"
+        "  attend diff --dump-a before.npz --dump-b after.npz  # weights alone, any program's",
     .options = options,
     .run = run,
 };

@@ -34,4 +34,12 @@ att_view diff_site(const diff_side *s, int64_t layer, const char *site);
 att_status diff_find_parts(diff_part **out, int64_t *n, double *sum, const diff_side sides[2],
                            int64_t last);
 
+/* Of weights [T,S] of two runs: half the sum of |a - b| over a row, 0 the same, 1 nothing in
+ * common; the mean over rows. NaN, of a row that saw nothing, is no weight. */
+double diff_moved(att_view a, att_view b);
+
+/* Compares two dumps head by head and shows the `top` that differ most. Returns an exit code,
+ * after a complaint if it is not 0. */
+int diff_dumps(const cli *c, const char *const paths[2], const char *tokenizer_path, int64_t top);
+
 #endif

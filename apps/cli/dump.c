@@ -47,9 +47,12 @@ static int check_weights(const cli *c, const char *name, const att_view *p) {
 
 static int add_layer(dump *d, const cli *c, const char *name, att_view x) {
   x = without_batch(x);
-  if (x.ndim != 3 || x.shape[0] < 1 || x.shape[1] < 1 || x.shape[2] < 1)
+  if (x.ndim != 3)
     return cli_fail(c, "%s has %d axes: weights are [heads, queries, keys], one of a batch", name,
                     x.ndim);
+  if (x.shape[0] < 1 || x.shape[1] < 1 || x.shape[2] < 1)
+    return cli_fail(c, "%s is %" PRId64 " x %" PRId64 " x %" PRId64 ": no weights", name,
+                    x.shape[0], x.shape[1], x.shape[2]);
   if (d->layers == 0) d->heads = x.shape[0], d->queries = x.shape[1], d->keys = x.shape[2];
   if (d->queries > d->keys)
     return cli_fail(c,
