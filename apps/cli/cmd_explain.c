@@ -70,7 +70,9 @@ const command cmd_explain = {
         "sum. Every number is one that the model's own run made.\n\n"
         "Without PROMPT: the built-in model on a sentence that it was made for. Positions count "
         "from 0, BOS included; the row at "
-        "position i predicts the token at i + 1.",
+        "position i predicts the token at i + 1. A word may be several tokens: --words has one "
+        "weight for each.\n\n"
+        "  attend explain \"Maya lost her kite\" -m story --query 3 --words  # her: 3",
     .options = options,
     .run = run,
 };
