@@ -66,14 +66,17 @@ class Attend {
     return at;
   }
 
-  /** Calls back with addresses of copies of the arrays (0 for undefined ones). */
+  /** Calls back with addresses of copies of the arrays (0 for undefined ones); of { bytes }
+   * with those of so much memory. */
   withArrays(arrays, use) {
     const taken = [];
     try {
-      for (const array of arrays) taken.push(array ? this.allocate(array.byteLength) : 0);
+      for (const array of arrays)
+        taken.push(array ? this.allocate(array.byteLength ?? array.bytes) : 0);
       arrays.forEach((array, i) => {
-        const bytes = array && new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
-        if (bytes) new Uint8Array(this.c.memory.buffer, taken[i], bytes.length).set(bytes);
+        if (!array?.buffer) return;
+        const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+        new Uint8Array(this.c.memory.buffer, taken[i], bytes.length).set(bytes);
       });
       return use(...taken);
     } finally {
@@ -102,9 +105,9 @@ class Attend {
     if (mask) expect("mask.data", mask.data, product(mask.shape));
     if (slopes) expect("slopes", slopes, H);
     if (sinks) expect("sinks", sinks, H);
-    const out = new Float32Array(B * H * T * Dv), lse = new Float32Array(B * H * T);
-    const all = weights ? new Float32Array(B * H * T * S) : undefined;
-    const arrays = [q, k, v, out, lse, all, bias?.data, mask?.data, slopes, sinks];
+    const sizes = [B * H * T * Dv, B * H * T, weights ? B * H * T * S : undefined];
+    const results = sizes.map((n) => n !== undefined && { bytes: 4 * n });
+    const arrays = [q, k, v, ...results, bias?.data, mask?.data, slopes, sinks];
     return this.withArrays(arrays, (...at) => {
       const words = [...at, B, H, G, T, S, D, Dv, ...(bias?.shape ?? [0, 0, 0, 0]),
         ...(mask?.shape ?? [0, 0, 0, 0]), CAUSAL[causal], Number(Boolean(window)),
@@ -113,9 +116,8 @@ class Attend {
       new Int32Array(call, 0, words.length).set(words);
       new Float64Array(call, 4 * words.length, 2).set([scale, softcap]);
       this.withArrays([new Uint8Array(call)], (c) => this.check(this.c.attend_sdpa(c)));
-      const read = (array, from) =>
-        array?.set(new Float32Array(this.c.memory.buffer, from, array.length));
-      read(out, at[3]), read(lse, at[4]), read(all, at[5]);
+      const [out, lse, all] = sizes.map((n, i) => n === undefined ? undefined
+        : new Float32Array(this.c.memory.buffer, at[3 + i], n).slice());
       return { out, lse, weights: all };
     });
   }

@@ -114,6 +114,36 @@ V_INLINE void body_fetch_step(body_fetch *f) {
   f->at += f->turn;
 }
 
+#ifdef V_STEPS
+/* All k > 0 steps over adjacent numbers, several between two counts of the addresses: what
+ * differs is each load's own offset. The way out after every step is not only for the last
+ * ones: where nothing parts the steps, an engine does all their loads first and has too few
+ * registers for them. */
+V_INLINE void body_product_near(vf acc[V_TILE_ROWS][V_MOST_PANELS], const float *const *a,
+                                int64_t a_row, const unsigned char *b, int64_t b_panel, int64_t k,
+                                const int R, const int P, const int kind) {
+  const float *x[V_TILE_ROWS];
+  uint32_t left = (uint32_t)k;
+  for (int r = 0; r < R; r++) x[r] = V_A(a, r);
+  for (;;) {
+    for (int r = 0; r < R; r++) V_HIDE(x[r]);
+    V_HIDE(b);
+    for (uint32_t step = 0; step < V_STEPS; step++) {
+      vf column[V_MOST_PANELS];
+      for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel + step * VN, kind);
+      for (int r = 0; r < R; r++) {
+        vf y = v_set1(x[r][step]);
+        for (int p = 0; p < P; p++) acc[r][p] = v_fma(y, column[p], acc[r][p]);
+      }
+      if (left == step + 1) return;
+    }
+    left -= V_STEPS;
+    for (int r = 0; r < R; r++) x[r] += V_STEPS;
+    b += V_STEPS * VN * (kind ? 2 : 4);
+  }
+}
+#endif
+
 /* `fetches` is a constant. */
 V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                  const int P, int64_t cols, const int kind, const bool fetches) {
@@ -129,7 +159,14 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
 
   for (int g = 0; g < (R + 2) / 3; g++) a[g] = t->a + (row + 3 * g) * a_row;
   body_product_begin(acc, t, c, row, R, P, cols);
-  for (int64_t j = 0; j < k; j++) {
+  int64_t j = 0;
+#ifdef V_STEPS
+  if (a_k == 1 && b_k == VN && k > 0) {
+    body_product_near(acc, a, a_row, b, b_panel, k, R, P, kind);
+    j = k;
+  }
+#endif
+  for (; j < k; j++) {
     vf column[V_MOST_PANELS];
     V_HIDE(b);
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);

@@ -11,6 +11,11 @@
 
 #define VN 16
 
+/* A mask that the compiler should not turn into a choice between its cases. */
+#ifndef Q_MASK
+#define Q_MASK(mask) (mask)
+#endif
+
 typedef struct {
   qf q[4];
 } vf; /* lanes 0-3, 4-7, 8-11, 12-15 */
@@ -111,7 +116,7 @@ static inline vi vi_sar(vi x, int n) {
 
 V_2(vm, v_lt, vf, X < Y)
 V_2(vm, v_le, vf, X <= Y)
-V_2(vm, v_not_lt, vf, ~(X < Y))
+V_2(vm, v_not_lt, vf, ~Q_MASK(X < Y))
 V_2(vm, v_eq, vf, X == Y)
 V_2(vm, v_ne, vf, X != Y)
 V_2(vm, vi_lt, vi, X < Y)
