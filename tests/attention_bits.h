@@ -98,4 +98,17 @@ static inline att_dtype bits_dtype(uint64_t seed) {
   return dtypes[seed % 5];
 }
 
+/* Chosen rows q … q_end-1 counted from q; gives back where they begin among all chosen. */
+static inline int64_t bits_choose_member(att_case *c, att_sdpa_args *a, int64_t q, int64_t q_end) {
+  const int64_t *all = a->rows;
+  int64_t first = 0, end = 0, n = a->n_rows;
+  while (first < n && all[first] < q) first++;
+  for (end = first; end < n && all[end] < q_end;) end++;
+  int64_t *rows = case_alloc(c, (size_t)(end - first) * sizeof *rows);
+  for (int64_t i = first; i < end; i++) rows[i - first] = all[i] - q;
+  a->rows = rows;
+  a->n_rows = end - first;
+  return first;
+}
+
 #endif

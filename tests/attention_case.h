@@ -340,6 +340,7 @@ static inline void case_results(att_case *c, bool all) {
   c->args.weights = case_output(c, wide, 4, pairs);
   c->args.scores = case_output(c, wide, 4, pairs);
   c->args.score_stage = (att_score_stage)case_below(c, 4);
+  if (c->args.rows && case_chance(c, 50)) return; /* nothing that needs the other rows */
   c->args.column_sums = case_output(c, wide, 3, columns);
   c->args.entropy = case_output(c, wide, 3, out);
 }
@@ -382,7 +383,7 @@ static inline void case_build(att_case *c) {
     c->args.block = 16 << case_below(c, 3);
     c->args.span = c->args.block * (1 + case_below(c, 4));
   }
-  if (c->features & CASE_ROWS && !c->args.cu_q) case_choose_rows(c);
+  if (c->features & CASE_ROWS) case_choose_rows(c);
   case_results(c, c->features & CASE_RESULTS);
 }
 

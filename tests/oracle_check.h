@@ -22,7 +22,7 @@ static inline void oracle_expect(const char *label, const char *what, const orac
 static inline int64_t oracle_chosen(const att_sdpa_args *a, const oracle_row *row) {
   if (!a->rows) return row->place->q_first + row->i;
   for (int64_t n = 0; n < a->n_rows; n++)
-    if (a->rows[n] == row->i) return n;
+    if (a->rows[n] == row->place->q_first + row->i) return n;
   return -1;
 }
 

@@ -99,7 +99,7 @@ typedef struct att_sdpa_args {
   att_view weights; /* f32 (f64) [B,H,T or n_rows,S] */
   att_view scores;  /* f32 (f64) [B,H,T or n_rows,S] */
   att_score_stage score_stage;
-  const int64_t *rows; /* ascending query rows, or NULL for all */
+  const int64_t *rows; /* ascending rows of q's T dimension, packed ones too; NULL for all */
   int64_t n_rows;
   att_view column_sums; /* f32 (f64) [B,H,S]: weights summed over queries; packed: [1,H,S],
                            over a cache or pages [n_sequences,H,S] */

@@ -160,9 +160,7 @@ static void store_columns(const att_view *view, const f64_row *r, int64_t row,
 
 static void results(const f64_row *r) {
   const att_sdpa_args *a = r->p->args;
-  int64_t row = a->rows ? -1 : r->s->q_first + r->i;
-  for (int64_t n = 0; a->rows && n < a->n_rows; n++)
-    if (a->rows[n] == r->i) row = n;
+  int64_t row = att_result_row_index(a, r->s, r->i);
   if (a->scores.data && row >= 0)
     store_columns(&a->scores, r, row,
                   a->score_stage == ATT_SCORES_MASKED ? r->memory->scores : r->memory->early,

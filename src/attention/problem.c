@@ -177,7 +177,6 @@ static att_status check_per_head(const att_problem *p, const att_view *view, con
 
 static att_status check_rows(const att_problem *p, const att_sdpa_args *a) {
   if (!a->rows) return ATT_OK;
-  if (a->cu_q) return att_fail(ATT_UNSUPPORTED, "chosen rows of packed sequences");
   if (a->n_rows < 0 || a->n_rows > p->t)
     return att_fail(ATT_BAD_ARGUMENT, "n_rows is %lld of %lld rows", (long long)a->n_rows,
                     (long long)p->t);

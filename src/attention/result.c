@@ -8,25 +8,34 @@
 
 #include "kv/cache.h"
 
-int64_t att_result_row_index(const att_problem *p, const att_sequence *s, int64_t i) {
-  const att_sdpa_args *a = p->args;
-  if (!a->rows) return s->q_first + i;
+/* The first chosen row that is not before `row` of the T dimension; n_rows: none. */
+static int64_t first_chosen(const att_sdpa_args *a, int64_t row) {
   int64_t low = 0, high = a->n_rows;
   while (low < high) {
     int64_t middle = low + (high - low) / 2;
-    if (a->rows[middle] < i)
+    if (a->rows[middle] < row)
       low = middle + 1;
     else
       high = middle;
   }
-  return low < a->n_rows && a->rows[low] == i ? low : -1;
+  return low;
 }
 
-bool att_result_wanted(const att_problem *p, int64_t i) {
-  const att_sdpa_args *a = p->args;
+int64_t att_result_row_index(const att_sdpa_args *a, const att_sequence *s, int64_t i) {
+  int64_t row = s->q_first + i;
+  if (!a->rows) return row;
+  int64_t n = first_chosen(a, row);
+  return n < a->n_rows && a->rows[n] == row ? n : -1;
+}
+
+bool att_result_wanted(const att_sdpa_args *a, const att_sequence *s, int64_t first, int64_t end) {
+  if (end > s->t) end = s->t;
+  if (first >= end) return false;
   if (a->column_sums.data || a->entropy.data) return true;
-  att_sequence s = {0};
-  return (a->weights.data || a->scores.data) && att_result_row_index(p, &s, i) >= 0;
+  if (!a->weights.data && !a->scores.data) return false;
+  if (!a->rows) return true;
+  int64_t n = first_chosen(a, s->q_first + first);
+  return n < a->n_rows && a->rows[n] < s->q_first + end;
 }
 
 /* Copies n numbers to the row's columns; columns that belong to no key of the
@@ -68,7 +77,7 @@ static float entropy_of(const att_result *r) {
 void att_result_row(const att_result *r) {
   const att_sdpa_args *a = r->problem->args;
   const att_sequence *s = r->sequence;
-  int64_t row = att_result_row_index(r->problem, s, r->i);
+  int64_t row = att_result_row_index(a, s, r->i);
   if (a->scores.data && row >= 0)
     store_columns(&a->scores, r, row, a->score_stage == ATT_SCORES_MASKED ? r->scores : r->unmasked,
                   -INFINITY);

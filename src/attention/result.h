@@ -22,10 +22,11 @@ typedef struct att_result {
 void att_result_row(const att_result *result);
 
 /* Where row i of a sequence stands in tensors with chosen rows; -1: not chosen. */
-int64_t att_result_row_index(const att_problem *problem, const att_sequence *sequence, int64_t i);
+int64_t att_result_row_index(const att_sdpa_args *args, const att_sequence *sequence, int64_t i);
 
-/* Is anything wanted of row i beyond the mix? */
-bool att_result_wanted(const att_problem *problem, int64_t i);
+/* Is anything wanted of rows first … end-1 of a sequence beyond the mix? */
+bool att_result_wanted(const att_sdpa_args *args, const att_sequence *sequence, int64_t first,
+                       int64_t end);
 
 /* Columns first … end-1 of tensors over keys are those of sequence b's buffer. */
 void att_result_columns(const att_problem *problem, const att_view *column_sums, int64_t b,

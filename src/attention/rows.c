@@ -119,7 +119,7 @@ static void run_heads(void *context, int64_t begin, int64_t end, int worker) {
     att_row_find_keys(p, &s, h / p->group, &m.row, &row);
     if (p->args->column_sums.data) att_result_clear_columns(p, b, h);
     for (int64_t i = 0; i < s.t; i++) {
-      if (!job->mix && !att_result_wanted(p, i)) continue;
+      if (!job->mix && !att_result_wanted(p->args, &s, i, i + 1)) continue;
       one_row(job, &s, b, h, i, &m, &row);
     }
   }

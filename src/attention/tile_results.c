@@ -25,7 +25,7 @@ static bool wants_masked_scores(const att_sdpa_args *a) {
 /* Element 0 of a result's row; NULL if the row is not wanted. */
 static float *result_row(const att_tile_work *w, const att_view *view, int64_t h, int64_t i) {
   if (!view->data) return NULL;
-  int64_t row = att_result_row_index(w->problem, &w->sequence, i);
+  int64_t row = att_result_row_index(w->problem->args, &w->sequence, i);
   return row < 0 ? NULL : (float *)view->data + att_view_at(view, w->sequence.batch, h, row);
 }
 
@@ -139,20 +139,15 @@ static void result_blocks(att_tile_work *w, int64_t row, int64_t rows) {
 
 /* All of the rows, or the chosen ones each by itself. */
 static void result_rows(att_tile_work *w, int64_t row, int64_t rows) {
-  if (att_wants_all_rows(w->problem->args)) {
+  const att_sdpa_args *a = w->problem->args;
+  if (att_wants_all_rows(a)) {
     result_blocks(w, row, rows);
     return;
   }
-  for (int64_t r = row; r < row + rows; r++)
-    if (att_result_wanted(w->problem, w->first_position + r % w->positions)) result_blocks(w, r, 1);
-}
-
-/* Is anything wanted of a chunk of rows? */
-static bool chunk_is_wanted(const att_problem *p, int64_t first, int64_t end) {
-  if (att_wants_all_rows(p->args)) return true;
-  for (int64_t n = 0; n < p->args->n_rows; n++)
-    if (p->args->rows[n] >= first && p->args->rows[n] < end) return true;
-  return false;
+  for (int64_t r = row; r < row + rows; r++) {
+    int64_t i = w->first_position + r % w->positions;
+    if (att_result_wanted(a, &w->sequence, i, i + 1)) result_blocks(w, r, 1);
+  }
 }
 
 /* Rows of a tile may belong to two heads: each gets its own. */
@@ -223,7 +218,8 @@ static void run_results(void *context, int64_t begin, int64_t end, int worker) {
       int64_t last = first + p->span < w.sequence.n ? first + p->span : w.sequence.n;
       bool loaded = false;
       for (int64_t chunk = 0; chunk < job->chunks; chunk++) {
-        if (!chunk_is_wanted(p, chunk * positions, (chunk + 1) * positions)) continue;
+        int64_t begins = chunk * positions;
+        if (!att_result_wanted(p->args, &w.sequence, begins, begins + positions)) continue;
         if (!att_tile_begin(&w, pair, chunk) || w.low >= last || w.high <= first) continue;
         if (!loaded) att_tile_load_span(&w, first, last);
         loaded = true;

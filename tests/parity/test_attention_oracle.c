@@ -74,6 +74,7 @@ static void calls_with(unsigned features) {
   X(packed_sequences_meet, CASE_PACKED)                                                            \
   X(packed_positions_start_elsewhere, CASE_PACKED | CASE_CAUSAL | CASE_WINDOW | CASE_ALIBI)        \
   X(chosen_rows_are_other_rows, CASE_ROWS | CASE_CAUSAL)                                           \
+  X(chosen_rows_are_of_another_sequence, CASE_ROWS | CASE_PACKED | CASE_CAUSAL | CASE_RESULTS)     \
   X(small_blocks_give_other_numbers, CASE_BLOCK_SIZES | CASE_CAUSAL)
 
 #define TEST(name, features)                                                                       \

@@ -195,9 +195,15 @@ static att_view range(att_view view, int dim, int64_t first, int64_t end) {
   return view.data ? att_view_slice(view, dim, first, end - first) : view;
 }
 
-static att_sdpa_args packed_member(const att_sdpa_args *all, int64_t n) {
+static att_sdpa_args packed_member(att_case *c, int64_t n) {
+  const att_sdpa_args *all = &c->args;
   att_sdpa_args a = member_of(all, n);
   int64_t q = all->cu_q[n], q_end = all->cu_q[n + 1], k = all->cu_k[n], k_end = all->cu_k[n + 1];
+  int64_t row = q, row_end = q_end;
+  if (a.rows) {
+    row = bits_choose_member(c, &a, q, q_end);
+    row_end = row + a.n_rows;
+  }
   a.q = range(all->q, 2, q, q_end);
   a.k = range(all->k, 2, k, k_end);
   a.v = range(all->v, 2, k, k_end);
@@ -205,8 +211,8 @@ static att_sdpa_args packed_member(const att_sdpa_args *all, int64_t n) {
   a.lse = range(all->lse, 2, q, q_end);
   a.entropy = range(all->entropy, 2, q, q_end);
   a.column_sums = range(all->column_sums, 2, k, k_end);
-  a.weights = range(range(all->weights, 2, q, q_end), 3, k, k_end);
-  a.scores = range(range(all->scores, 2, q, q_end), 3, k, k_end);
+  a.weights = range(range(all->weights, 2, row, row_end), 3, k, k_end);
+  a.scores = range(range(all->scores, 2, row, row_end), 3, k, k_end);
   a.cu_q = a.cu_k = NULL;
   return a;
 }
@@ -218,7 +224,7 @@ static void packing_changes_bits(void **state) {
     ran r;
     make_and_run(&r, seed, CASE_RESULTS | CASE_PACKED, never);
     for (int64_t n = 0; n < r.c.n_sequences; n++) {
-      att_sdpa_args within = packed_member(&r.c.args, n), alone = within;
+      att_sdpa_args within = packed_member(&r.c, n), alone = within;
       bits_fresh_results(&r.c, &alone);
       bits_run(one, r.label, &alone);
       bits_expect_results(r.label, &within, &alone);

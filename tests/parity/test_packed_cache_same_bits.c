@@ -44,7 +44,7 @@ static void packed_make(packed *p, uint64_t seed, unsigned never, att_dtype dtyp
   const int64_t columns[3] = {c->b, c->h, c->s};
   c->args.k = case_input(c, dtype, 4, k);
   c->args.v = case_input(c, dtype, 4, v);
-  c->args.column_sums = case_output(c, ATT_F32, 3, columns);
+  if (c->args.column_sums.data) c->args.column_sums = case_output(c, ATT_F32, 3, columns);
   c->args.cu_k = NULL;
   p->lengths = case_integers(c, 0, 1);
   for (int64_t n = 0; n < c->b; n++) {
@@ -60,12 +60,18 @@ static att_view range(att_view view, int dim, int64_t first, int64_t end) {
 }
 
 /* Sequence n of a packed call's queries and results; index 0 of a mask is its own first row. */
-static att_sdpa_args member_of(const att_sdpa_args *all, int64_t n) {
+static att_sdpa_args member_of(att_case *c, const att_sdpa_args *all, int64_t n) {
   att_sdpa_args a = *all;
-  int64_t q = all->cu_q[n], end = all->cu_q[n + 1];
-  att_view *views[] = {&a.q, &a.out, &a.lse, &a.entropy, &a.weights, &a.scores};
-  for (size_t x = 0; x < sizeof views / sizeof views[0]; x++)
-    *views[x] = att_view_slice(*views[x], 2, q, end - q);
+  int64_t q = all->cu_q[n], end = all->cu_q[n + 1], row = q, row_end = end;
+  if (a.rows) {
+    row = bits_choose_member(c, &a, q, end);
+    row_end = row + a.n_rows;
+  }
+  att_view *views[] = {&a.q, &a.out, &a.lse, &a.entropy}, *chosen[] = {&a.weights, &a.scores};
+  for (int x = 0; x < 4; x++)
+    if (views[x]->data) *views[x] = att_view_slice(*views[x], 2, q, end - q);
+  for (int x = 0; x < 2; x++)
+    if (chosen[x]->data) *chosen[x] = att_view_slice(*chosen[x], 2, row, row_end - row);
   a.column_sums = bits_member(a.column_sums, 3, n);
   a.bias = range(bits_member(a.bias, 4, n), a.bias.ndim - 2, 0, end - q);
   bits_mask_of_member(&a.mask, n);
@@ -81,7 +87,7 @@ static att_sdpa_args member_of(const att_sdpa_args *all, int64_t n) {
 /* `over` holds results of all sequences; each alone over its tensors has the same. */
 static void expect_each_alone(packed *p, const att_sdpa_args *over) {
   for (int64_t n = 0; n < p->c.b; n++) {
-    att_sdpa_args within = member_of(over, n), alone = within;
+    att_sdpa_args within = member_of(&p->c, over, n), alone = within;
     bits_fresh_results(&p->c, &alone);
     alone.cache = NULL, alone.pages = NULL;
     alone.k = att_view_slice(p->c.args.k, 0, n, 1);

@@ -390,10 +390,12 @@ static void bad_ends_of_sequences_are_followed(void **state) {
   a = good();
   a.cu_q = a.cu_k = good_ends, a.n_sequences = 2;
   refused(&a, ATT_BAD_SHAPE, "batch 1");
-  static const int64_t some[1] = {0};
+  static const int64_t behind[1] = {T}, twice[2] = {4, 4};
   a = packed(good_ends, good_ends, 2);
-  a.rows = some, a.n_rows = 1;
-  refused(&a, ATT_UNSUPPORTED, "rows");
+  a.rows = behind, a.n_rows = 1;
+  refused(&a, ATT_BAD_ARGUMENT, "rows");
+  a.rows = twice, a.n_rows = 2;
+  refused(&a, ATT_BAD_ARGUMENT, "rows");
 }
 
 int main(void) {
