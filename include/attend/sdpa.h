@@ -136,7 +136,10 @@ ATT_API int64_t att_sdpa_plan_workspace(const att_sdpa_plan *plan);
  * input or another output, nor name an element twice (a stride of 0).
  * Allocates nothing. BAD_ARGUMENT, BAD_SHAPE, BAD_DTYPE, TOO_LARGE before any
  * read of a tensor.
- * Cost: 2·pairs·(D+Dv) flops a head, pairs being the visible ones. */
+ * Cost: 2·pairs·(D+Dv) flops a head, pairs being the visible ones. Threads share
+ * key heads and chunks of rows. Up to 48 rows of one key head (a token has as many as
+ * query heads read it) may be shared by spans of keys too, with the same bits; a token
+ * with more over a single key head runs on one thread. */
 ATT_API att_status att_sdpa(att_sdpa_plan *plan, const att_sdpa_args *args);
 
 /* Creates a plan, runs it once and frees it. */
