@@ -228,9 +228,8 @@ const command cmd_bench = {
     "Measures the machine's limits (multiply-adds in registers, OpenBLAS sgemm, reading memory) "
     "and then the library, at 1 and 2 threads or at --threads. ratio is the time that those "
     "limits allow divided by the time taken: 1 is the limit. Times are medians. Rows of capture "
-    "are "
-    "steps of MODEL while weights, scores or vectors are kept: their ratio is the time without "
-    "keeping by that with it, both the least of many.",
+    "are one more token of MODEL and a prompt of 128 while weights, scores or vectors are kept: "
+    "their ratio is the time without keeping by that with it, both the least of many.",
     options,
     run,
 };

@@ -10,6 +10,7 @@
 
 #include "attention/result.h"
 #include "attention/tiles.h"
+#include "base/alloc.h"
 #include "base/threads.h"
 
 typedef struct results_job {
@@ -237,12 +238,49 @@ void att_tiles_results(const att_sdpa_plan *plan, const att_problem *problem) {
   att_parallel_for(plan->runtime, problem->b * problem->g, 1, run_results, &job);
 }
 
+/* Are weights all that is wanted, and all keys of the chunk in one block? */
+static bool writes_at_once(const att_tile_work *w) {
+  const att_problem *p = w->problem;
+  const att_sdpa_args *a = p->args;
+  bool alone = a->weights.data && !wants_masked_scores(a) && !w->columns && !w->entropy;
+  bool plain = !w->keep && !w->sinks && a->weights.stride[3] == 1 && p->dv > 0;
+  return alone && plain && w->low / p->block == (w->high - 1) / p->block &&
+         w->sequence.k_first + w->high <= a->weights.shape[3];
+}
+
+void att_tile_write_weights(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
+                            float *m, float *l, bool careful) {
+  const att_problem *p = w->problem;
+  const att_view *view = &p->args->weights;
+  for (int64_t r = 0, run; r < rows; r += run) {
+    int64_t n = (row + r) / w->positions, i = (row + r) % w->positions;
+    run = att_at_most(w->positions - i, rows - r);
+    float *to = result_row(w, view, w->kv_head * p->group + n, w->first_position + i) +
+                w->sequence.k_first + first;
+    const float *e = w->s + r * p->block;
+    att_finish_rows finish = {.m = m + r,
+                              .l = l + r,
+                              .o = e,
+                              .o_row = p->block,
+                              .out = to,
+                              .out_row = view->stride[2],
+                              .rows = run,
+                              .n = end - first};
+    w->kernels->finish_rows(&finish);
+    for (int64_t at = 0; careful && at < run; at++)
+      for (int64_t c = 0; c < end - first; c++)
+        if (att_tile_is_mark(e[at * p->block + c])) to[at * view->stride[2] + c] = 0.0f;
+  }
+}
+
 /* One chunk: its rows' totals, then what is told about them from the products
  * that it kept. */
 static void run_strip(att_tile_work *w) {
   int64_t end = w->first_position + w->positions;
-  att_tile_run_chunk(w);
+  w->at_once = writes_at_once(w);
   begin_rows(w, w->first_position, end, true);
+  att_tile_run_chunk(w);
+  if (w->at_once) return;
   w->span_first = 0;
   w->span_end = w->sequence.n;
   result_chunk(w);

@@ -346,9 +346,7 @@ att_tile_class att_tile_classify(att_tile_work *w, int64_t row, int64_t rows, in
 
 /* A hidden key carries -0; a dropped one (times 0) its sign too, or +0. */
 static bool is_hidden(const att_tile_work *w, const att_tile *mix, int64_t r, int64_t j) {
-  uint32_t bits;
-  memcpy(&bits, mix->a + r * mix->a_row + j, sizeof bits);
-  if (bits == 0x80000000u) return true;
+  if (att_tile_is_mark(mix->a[r * mix->a_row + j])) return true;
   return w->keep && w->keep[r * w->problem->block + (mix->a - w->s) + j] == 0.0f;
 }
 

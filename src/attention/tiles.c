@@ -134,13 +134,14 @@ static void tile_block(att_tile_work *w, int64_t tile, int64_t at, int64_t rows,
   if (!whole && !att_tile_trim(w, row, rows, &first, &end)) return;
   if (att_tile_classify(w, row, rows, first, end, whole, &mask) == ATT_TILE_SKIP) return;
   att_tile_products(w, row, rows, first, end);
-  if (w->strip) keep_products(w, row, rows, first, end);
+  if (w->strip && !w->at_once) keep_products(w, row, rows, first, end);
   att_softmax_tile softmax = att_tile_scores(w, row, rows, first, end, &mask);
   softmax.mark_hidden = careful;
   softmax.m = w->sm + at;
   softmax.l = w->sl + at;
   softmax.factor = w->factor;
   w->kernels->softmax_tile(&softmax);
+  if (w->at_once) att_tile_write_weights(w, row, rows, first, end, softmax.m, softmax.l, careful);
   mix_values(w, at, rows, first, end, careful);
 }
 

@@ -2,6 +2,8 @@
 #ifndef ATT_ATTENTION_TILES_H
 #define ATT_ATTENTION_TILES_H
 
+#include <string.h>
+
 #include "attention/plan.h"
 #include "kernels/kernels.h"
 
@@ -72,6 +74,7 @@ typedef struct att_tile_work {
   float *weights; /* [tile, block] or NULL, with results */
   float *columns; /* [block] or NULL */
   float *strip;   /* [chunk, tiling->strip]: all products of the chunk, or NULL */
+  bool at_once;   /* weights are written with the block that they are of */
   float *entropy; /* [H/G, T, 16] or NULL */
 } att_tile_work;
 
@@ -137,9 +140,21 @@ void att_tile_products(const att_tile_work *w, int64_t row, int64_t rows, int64_
 att_softmax_tile att_tile_scores(const att_tile_work *w, int64_t row, int64_t rows, int64_t first,
                                  int64_t end, const att_tile_mask *mask);
 
+/* What softmax_tile marks hidden keys with: -0. */
+static inline bool att_tile_is_mark(float e) {
+  uint32_t bits;
+  memcpy(&bits, &e, sizeof bits);
+  return bits == 0x80000000u;
+}
+
 /* O = O * factor + P V over visible keys only, run by run, for values that may
  * not be multiplied by a hidden key's zero. */
 void att_tile_mix_visible(const att_tile_work *w, const att_tile *mix);
+
+/* Weights of rows that see keys of one block alone: the exponentials that mix the values are
+ * exp(s - m) with the last m already. Rows and keys as a tile has them; they lie in w->s. */
+void att_tile_write_weights(att_tile_work *w, int64_t row, int64_t rows, int64_t first, int64_t end,
+                            float *m, float *l, bool careful);
 
 /* All rows of the chunk through all its spans, and out. */
 void att_tile_run_chunk(att_tile_work *w);

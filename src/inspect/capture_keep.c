@@ -158,13 +158,13 @@ static att_pair_store place_of(const att_capture *capture, const att_captured *t
 
 /* The kept part of a pass's pairs [1,H,T,S], unless they were made in its place. */
 static void keep_part(const att_captured *t, overlap o, const att_view *pairs) {
+  const float *first = (const float *)pairs->data + att_view_at(pairs, 0, t->head, o.from);
+  if (first == t->store + o.to * t->columns) return;
   for (int64_t h = 0; h < t->heads; h++)
-    for (int64_t r = 0; r < o.count; r++) {
-      float *to = t->store + (h * t->rows + o.to + r) * t->columns;
-      const float *from =
-          (const float *)pairs->data + att_view_at(pairs, 0, t->head + h, o.from + r);
-      if (to != from) memcpy(to, from, (size_t)pairs->shape[3] * sizeof *to);
-    }
+    for (int64_t r = 0; r < o.count; r++)
+      memcpy(t->store + (h * t->rows + o.to + r) * t->columns,
+             (const float *)pairs->data + att_view_at(pairs, 0, t->head + h, o.from + r),
+             (size_t)pairs->shape[3] * sizeof(float));
 }
 
 /* Tensors whose pairs the call gave, or those that take calls of their own. */

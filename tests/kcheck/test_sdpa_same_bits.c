@@ -158,13 +158,23 @@ static void choose(call *c, uint64_t seed) {
   }
   c->out_count = b * h * t * dv;
   c->lse_count = b * h * t;
+  /* Every second call keeps its weights: another way through the tiles. */
+  c->pair_count = seed % 2 && b * h * t * s <= max_floats ? b * h * t * s : 0;
 }
 
-static void run(call *c, att_runtime *runtime, float *out, float *lse) {
+/* What a call gives. */
+typedef struct results {
+  float *out, *lse, *weights;
+} results;
+
+static void run(call *c, att_runtime *runtime, const results *to) {
   int64_t *q = c->args.q.shape, shape[4] = {q[0], q[1], q[2], c->args.v.shape[3]};
-  c->args.out = att_view_of(out, ATT_F32, 4, shape);
-  c->args.lse = att_view_of(lse, ATT_F32, 3, shape);
-  memset(out, 0x7b, sizeof(float) * (size_t)c->out_count);
+  int64_t pairs[4] = {q[0], q[1], q[2], c->args.k.shape[2]};
+  c->args.out = att_view_of(to->out, ATT_F32, 4, shape);
+  c->args.lse = att_view_of(to->lse, ATT_F32, 3, shape);
+  c->args.weights = c->pair_count ? att_view_of(to->weights, ATT_F32, 4, pairs) : att_view_none();
+  memset(to->out, 0x7b, sizeof(float) * (size_t)c->out_count);
+  memset(to->weights, 0x7b, sizeof(float) * (size_t)c->pair_count);
   if (att_sdpa_once(runtime, &c->args) != ATT_OK) fail_msg("%s", att_message());
 }
 
@@ -185,17 +195,20 @@ static att_runtime *open_target(const char *target, int threads) {
   return runtime;
 }
 
-/* The call's outputs on `runtime` are those of the definition, out[0] and lse[0]. */
-static void compare(call *c, att_runtime *runtime, uint64_t seed, float *out[2], float *lse[2]) {
-  run(c, runtime, out[1], lse[1]);
-  int64_t at = first_difference(out[0], out[1], c->out_count);
+static void expect_same(const char *what, const att_runtime *runtime, uint64_t seed,
+                        const float *wanted, const float *got, int64_t n) {
+  int64_t at = first_difference(wanted, got, n);
   if (at >= 0)
-    fail_msg("seed %llu, %s: out[%lld] is %a, by definition %a", (unsigned long long)seed,
-             att_runtime_target(runtime), (long long)at, (double)out[1][at], (double)out[0][at]);
-  at = first_difference(lse[0], lse[1], c->lse_count);
-  if (at >= 0)
-    fail_msg("seed %llu, %s: lse[%lld] is %a, by definition %a", (unsigned long long)seed,
-             att_runtime_target(runtime), (long long)at, (double)lse[1][at], (double)lse[0][at]);
+    fail_msg("seed %llu, %s: %s[%lld] is %a, by definition %a", (unsigned long long)seed,
+             att_runtime_target(runtime), what, (long long)at, (double)got[at], (double)wanted[at]);
+}
+
+/* The call's results on `runtime` are those of the definition, the first. */
+static void compare(call *c, att_runtime *runtime, uint64_t seed, const results two[2]) {
+  run(c, runtime, &two[1]);
+  expect_same("out", runtime, seed, two[0].out, two[1].out, c->out_count);
+  expect_same("lse", runtime, seed, two[0].lse, two[1].lse, c->lse_count);
+  expect_same("weights", runtime, seed, two[0].weights, two[1].weights, c->pair_count);
 }
 
 /* All usable targets of the definition's class but itself. */
@@ -228,13 +241,15 @@ static void check_class(const char *target) {
             .sinks = malloc(4096),
             .dense = malloc(max_floats),
             .documents = malloc(max_floats)};
-  float *memory = malloc(sizeof(float) * 4 * max_floats);
-  float *out[2] = {memory, memory + max_floats},
-        *lse[2] = {memory + 2 * max_floats, memory + 3 * max_floats};
+  float *memory = malloc(sizeof(float) * 6 * max_floats);
+  results two[2];
+  for (int i = 0; i < 2; i++)
+    two[i] = (results){memory + i * max_floats, memory + (2 + i) * max_floats,
+                       memory + (4 + i) * max_floats};
   for (int n = 0; n < calls && n_runtimes > 0; n++, seed++) {
     choose(&c, seed);
-    run(&c, definition, out[0], lse[0]);
-    for (int r = 0; r < n_runtimes; r++) compare(&c, runtimes[r], seed, out, lse);
+    run(&c, definition, &two[0]);
+    for (int r = 0; r < n_runtimes; r++) compare(&c, runtimes[r], seed, two);
   }
   for (int r = 0; r < n_runtimes; r++) att_runtime_free(runtimes[r]);
   att_runtime_free(definition);
