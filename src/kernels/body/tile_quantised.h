@@ -77,14 +77,15 @@ V_INLINE void body_keys_block(const att_tile *t, int64_t row, int64_t panel, con
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }
 
-/* Scales of 16 keys, block after block of 32 columns; keys past `n` give 0. Several
- * panels at once are so little work a key that widening them one by one would show. */
-V_INLINE void body_value_scales(float scales[][VN], const att_tile *t, const unsigned char *b,
-                                int64_t n, const int blocks, int64_t bytes) {
+/* Scales of up to 16 keys as they are stored, block after block of 32 columns; behind them
+ * zeros. Single halves that are read back as a vector make the processor wait until
+ * they have left its store buffer, so they are gathered 16 keys before they are used. */
+V_INLINE void body_value_halves(uint16_t halves[][VN], const att_tile *t, const unsigned char *b,
+                                int64_t k, const int blocks, int64_t bytes) {
+  int64_t n = t->k - k < VN ? t->k - k : VN;
   for (int p = 0; p < blocks; p++) {
-    uint16_t halves[VN] = {0};
-    for (int64_t k = 0; k < n; k++) memcpy(&halves[k], b + k * t->b_k + p * bytes, 2);
-    v_store(scales[p], v_load_f16(halves));
+    if (n < VN) memset(halves[p], 0, sizeof halves[p]);
+    for (int64_t i = 0; i < n; i++) memcpy(&halves[p][i], b + i * t->b_k + p * bytes, 2);
   }
 }
 
@@ -107,16 +108,20 @@ V_INLINE void body_value_columns(vf *low, vf *high, const unsigned char *block, 
 V_INLINE void body_values_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                 const int P, const bool four) {
   vf acc[V_TILE_ROWS][V_MOST_PANELS];
+  uint16_t halves[(V_MOST_PANELS + 1) / 2][VN];
   float scales[(V_MOST_PANELS + 1) / 2][VN];
   const int64_t bytes = four ? 18 : 34, cols = t->cols - panel * VN;
   const unsigned char *b = (const unsigned char *)t->b + panel / 2 * bytes;
   const float *a = t->a + row * t->a_row;
   float *c = t->c + row * t->c_row + panel * VN;
+  if (P > 1) body_value_halves(halves, t, b, 0, (P + 1) / 2, bytes);
   body_product_begin(acc, t, c, row, R, P, cols);
   for (int64_t k = 0; k < t->k; k++, b += t->b_k) {
     vf column[V_MOST_PANELS];
-    if (P > 1 && k % VN == 0)
-      body_value_scales(scales, t, b, t->k - k < VN ? t->k - k : VN, (P + 1) / 2, bytes);
+    if (P > 1 && k % VN == 0) {
+      for (int p = 0; p < (P + 1) / 2; p++) v_store(scales[p], v_load_f16(halves[p]));
+      if (k + VN < t->k) body_value_halves(halves, t, b + VN * t->b_k, k + VN, (P + 1) / 2, bytes);
+    }
     body_fetch_group(b, t->ahead, (P + 1) / 2 * bytes);
     if (P == 1)
       body_value_columns(&column[0], NULL, b, body_block_scale(b), (int)(panel % 2), four);
