@@ -68,26 +68,31 @@ def check_pages_on_terminals(program):
     return None
 
 
+def read_until(terminal, text):
+    """What a terminal shows until that text is there; all there is if it never comes. A read
+    may end within a character, so bytes are put together before they are text."""
+    shown, end, wanted = b"", time.monotonic() + 20, text.encode()
+    while wanted not in shown and time.monotonic() < end:
+        try:
+            shown += os.read(terminal, 65536)
+        except OSError:
+            break
+    return shown.decode(errors="replace")
+
+
 def check_question_waits(program):
     """a question waits for Enter at a terminal"""
     child, terminal = start_on_terminal(program, ["lesson", "mixing"], 80)
-    before = ""
-    while "(Enter shows the answer)" not in before:
-        before += os.read(terminal, 65536).decode()
+    before = read_until(terminal, "(Enter shows the answer)")
     time.sleep(0.2)  # a program that does not wait would go on
     os.set_blocking(terminal, False)
     try:
-        before += os.read(terminal, 65536).decode()
+        before += os.read(terminal, 65536).decode(errors="replace")
     except BlockingIOError:
         pass
     os.set_blocking(terminal, True)
     os.write(terminal, b"\n\n\n")
-    after = ""
-    while True:
-        try:
-            after += os.read(terminal, 65536).decode()
-        except OSError:
-            break
+    after = read_until(terminal, "\0")  # all there is
     os.waitpid(child, 0)
     os.close(terminal)
     if "[1.5  0.5]" in ESCAPES.sub("", before):
@@ -112,17 +117,6 @@ def check_colours_on_terminal(program):
 SCREEN_BACK = "\x1b[?25h\x1b[?1049l"
 CLEARED = "\x1b[H\x1b[J"
 STEP = ["step", "-m", MODEL, "--", "Once upon a time"]
-
-
-def read_until(terminal, text):
-    """What a terminal shows until that text is there; all there is if it never comes."""
-    shown, end = "", time.monotonic() + 20
-    while text not in shown and time.monotonic() < end:
-        try:
-            shown += os.read(terminal, 65536).decode(errors="replace")
-        except OSError:
-            break
-    return shown
 
 
 def check_step_gives_the_terminal_back(program):
