@@ -7,10 +7,10 @@
  *   values  row-major: position t, feature c at t * Dv + c
  * A contiguous cache is one with a single page a sequence. Block types group 32
  * features of one position; a panel of keys then holds for each group
- *   q8_0    16 scales (f16), one a position, and [32][16] int8, position the faster index
+ *   q8_0    16 scales (f16), one a position, and [32][16] bytes q + 128, position the faster
  *   q4_0    [4][16] words of four bytes and then the scales: half a byte after the other,
  *           the low one first, a word has eight features of its position
- * and a row of values is a row of llama.cpp's blocks.
+ * and a row of values is a row of llama.cpp's blocks, those of q8_0 with bytes q + 128.
  *
  * In a ring the table is used over and over: logical page n lies in entry
  * n mod `table`. */

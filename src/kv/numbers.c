@@ -23,6 +23,11 @@ static float load(const void *from, int64_t at, att_dtype dtype) {
   }
 }
 
+/* Numbers of 8 bits lie here as bytes q + 128: kernels make floats of those in fewer steps. */
+static void turn_signs(unsigned char *block) {
+  for (int j = 0; j < group; j++) block[2 + j] ^= 128;
+}
+
 /* 32 numbers to a block; false if it cannot hold them. */
 static bool quantise(att_dtype dtype, unsigned char *block, const float *from, int64_t stride) {
   float x[group];
@@ -32,16 +37,21 @@ static bool quantise(att_dtype dtype, unsigned char *block, const float *from, i
     x[j] = from[j * stride];
     if (!(x[j] >= -most && x[j] <= most)) return false;
   }
-  if (dtype == ATT_Q8_0)
+  if (dtype == ATT_Q8_0) {
     att_q8_0_from_f32(block, x, group);
-  else
+    turn_signs(block);
+  } else {
     att_q4_0_from_f32(block, x, group);
+  }
   return true;
 }
 
 static void dequantise(att_dtype dtype, float *to, int64_t stride, const unsigned char *block) {
+  unsigned char stored[most_block];
   float x[group];
-  att_blocks_to_f32(x, dtype, block, group);
+  memcpy(stored, block, (size_t)att_dtype_bytes(dtype));
+  if (dtype == ATT_Q8_0) turn_signs(stored);
+  att_blocks_to_f32(x, dtype, stored, group);
   for (int j = 0; j < group; j++) to[j * stride] = x[j];
 }
 

@@ -44,7 +44,8 @@ static void put_nibbles(unsigned char *to, int lane, const unsigned char q[32]) 
 
 static void put_q8_0(unsigned char *to, int lane, const unsigned char *block) {
   memcpy(to + 2 * lane, block, 2);
-  for (int j = 0; j < ATT_BLOCK_32; j++) to[HALVES + j * ATT_LANES + lane] = block[2 + j];
+  for (int j = 0; j < ATT_BLOCK_32; j++)
+    to[HALVES + j * ATT_LANES + lane] = block[2 + j] ^ 128; /* q + 128 */
 }
 
 static void put_q4_0(unsigned char *to, int lane, const unsigned char *block) {
@@ -107,7 +108,7 @@ static int nibble(const unsigned char *at, int j, int lane) {
 static void row_q8_0(float *y, const unsigned char *from, int lane) {
   float d = half_at(from + 2 * lane);
   for (int j = 0; j < ATT_BLOCK_32; j++)
-    y[j] = d * (float)(int8_t)from[HALVES + j * ATT_LANES + lane];
+    y[j] = d * (float)(from[HALVES + j * ATT_LANES + lane] - 128);
 }
 
 static void row_q4_0(float *y, const unsigned char *from, int lane) {

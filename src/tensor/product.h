@@ -8,7 +8,7 @@
  * keeps numbers as wide as they were stored: f16 and bf16 are widened, blocks of
  * q8_0 multiplied out, in the kernel, which is exact, so the width never shows in
  * the bits, only in the memory that passes by. q8_0 keeps for every 32 steps of k
- * first 16 scales (f16), then 32 x 16 int8: as large as the file.
+ * first 16 scales (f16), then 32 x 16 bytes q + 128: as large as the file.
  *
  * q4_0, q4_K and q6_K meet x rounded to 8 bits, in blocks of 32 of its own scale: sums
  * inside a block are exact integers, and a chain goes from block to block

@@ -138,13 +138,16 @@ static void narrowing_differs_in_a_bit(void **state) {
   }
 }
 
-/* Any bytes but scales that are no numbers, up to the forbidden page. */
-static unsigned char *packed_bytes(guarded *g, int64_t bytes, att_rng *rng) {
+/* Any bytes but scales that are no numbers, up to the forbidden page. Kernels may take
+ * another way where all scales are above zero, as in files: so they are if asked. */
+static unsigned char *packed_bytes(guarded *g, int64_t bytes, bool positive, att_rng *rng) {
   *g = guarded_floats((bytes + 3) / 4);
   unsigned char *first = (unsigned char *)(g->data + g->count) - bytes;
   for (int64_t k = 0; k < bytes; k++) first[k] = (unsigned char)att_rng_u32(rng);
-  for (int64_t k = 1; k < bytes; k += 2) /* wherever a scale may lie */
+  for (int64_t k = 1; k < bytes; k += 2) { /* wherever a scale may lie */
     if ((first[k] & 0x7c) == 0x7c) first[k] ^= 0x40;
+    if (positive) first[k] = (first[k] & 0x7f) | 1;
+  }
   return first;
 }
 
@@ -160,8 +163,8 @@ static void unpacking_differs_in_a_bit(void **state) {
       int64_t groups = 1 + round % most;
       for (int kind = 0; kind < 4; kind++) {
         guarded out[2], packed;
-        int64_t block = kind % 2 ? 18 : 34;
-        unsigned char *bytes = packed_bytes(&packed, groups * block * (kind < 2 ? 16 : rows), &rng);
+        int64_t block = kind % 2 ? 18 : 34, count = groups * block * (kind < 2 ? 16 : rows);
+        unsigned char *bytes = packed_bytes(&packed, count, round % 8 < 4, &rng);
         for (int side = 0; side < 2; side++) {
           const att_kernels *k = side ? &all[i].plain : &all[i].table;
           bool four = kind % 2;
@@ -197,7 +200,8 @@ static void quantised_products_differ_in_a_bit(void **state) {
       int64_t k = kind < 2 ? features : keys;
       int64_t held = kind < 2 ? (keys + 15) / 16 * 16 : keys; /* whole panels; rows */
       guarded packed;
-      unsigned char *bytes = packed_bytes(&packed, held * features / 32 * block, &rng);
+      unsigned char *bytes =
+          packed_bytes(&packed, held * features / 32 * block, round % 8 < 4, &rng);
       guarded a = guarded_floats(rows * k), scale = guarded_floats(rows);
       guarded bias = guarded_floats(cols), residual = guarded_floats(rows * cols);
       guarded out[2] = {guarded_floats(rows * cols)};

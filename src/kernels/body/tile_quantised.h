@@ -14,9 +14,9 @@ V_INLINE void body_fetch_group(const unsigned char *b, int64_t ahead, int64_t by
   for (int64_t at = 0; at < bytes; at += 64) body_product_fetch(b, ahead + at);
 }
 
-/* A feature of R rows, a[0] that of the first, with P panels of keys. */
-V_INLINE void body_keys_add(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
-                            const vf *column, const int R, const int P) {
+/* A step of R rows, a[0] that of the first, with P panels. */
+V_INLINE void body_quant_add(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
+                             const vf *column, const int R, const int P) {
   for (int r = 0; r < R; r++) {
     vf x = v_set1(a[r * t->a_row]);
     for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
@@ -25,14 +25,28 @@ V_INLINE void body_keys_add(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *
 
 /* A group of 32 features, each a byte. */
 V_INLINE void body_keys_bytes(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
-                              const unsigned char *b, const vf *scale, const int R, const int P) {
-  const int8_t *q = (const int8_t *)b + 2 * VN;
+                              const unsigned char *b, const body_scale *scale, const int R,
+                              const int P, const bool plain) {
+  const unsigned char *q = b + 2 * VN;
   for (int j = 0; j < 32; j++, q += VN) {
     vf column[V_MOST_PANELS];
-    for (int p = 0; p < P; p++)
-      column[p] = v_mul(scale[p], v_from_int(vi_load_i8(q + p * t->b_panel)));
-    body_keys_add(acc, t, a + j, column, R, P);
+    for (int p = 0; p < P; p++) column[p] = body_bytes(q + p * t->b_panel, scale[p], plain);
+    body_quant_add(acc, t, a + j, column, R, P);
   }
+}
+
+V_INLINE void body_keys_group(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t, const float *a,
+                              const unsigned char *b, const vf *scale, const int R, const int P) {
+  body_scale scales[V_MOST_PANELS];
+  bool plain = true;
+  for (int p = 0; p < P; p++) {
+    scales[p] = body_scale_of(scale[p]);
+    plain &= body_is_plain(scale[p]);
+  }
+  if (plain)
+    body_keys_bytes(acc, t, a, b, scales, R, P, true);
+  else
+    body_keys_bytes(acc, t, a, b, scales, R, P, false);
 }
 
 /* A group of 32 features, each half a byte: two for every byte of the words. Words read
@@ -49,8 +63,8 @@ V_INLINE void body_keys_halves(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_til
         low[p] = v_mul(scale[p], body_halves(numbers, words, 0));
         high[p] = v_mul(scale[p], body_halves(numbers, words, 4));
       }
-      body_keys_add(acc, t, a, low, R, P);
-      body_keys_add(acc, t, a + 1, high, R, P);
+      body_quant_add(acc, t, a, low, R, P);
+      body_quant_add(acc, t, a + 1, high, R, P);
     }
 }
 
@@ -72,7 +86,7 @@ V_INLINE void body_keys_block(const att_tile *t, int64_t row, int64_t panel, con
     if (four)
       body_keys_halves(acc, t, a + k, b, scale, R, P);
     else
-      body_keys_bytes(acc, t, a + k, b, scale, R, P);
+      body_keys_group(acc, t, a + k, b, scale, R, P);
   }
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }
@@ -89,49 +103,77 @@ V_INLINE void body_value_halves(uint16_t halves[][VN], const att_tile *t, const 
   }
 }
 
-/* A block's values from number 16 * half on: 16, or with `high` all 32. */
-V_INLINE void body_value_columns(vf *low, vf *high, const unsigned char *block, vf scale, int half,
-                                 const bool four) {
+/* The same as floats, and what body_scale_of makes of them; a key's are broadcast from here. */
+typedef struct body_value_scales {
+  float scale[VN], base[VN];
+} body_value_scales;
+
+/* Are all of them plain? */
+V_INLINE bool body_value_widen(body_value_scales *scales, uint16_t halves[][VN], const int blocks) {
+  bool plain = true;
+  for (int p = 0; p < blocks; p++) {
+    body_scale s = body_scale_of(v_load_f16(halves[p]));
+    v_store(scales[p].scale, s.scale);
+    v_store(scales[p].base, s.base);
+    plain &= body_is_plain(s.scale);
+  }
+  return plain;
+}
+
+/* A block's values of key k from number 16 * half on: 16, or with `high` all 32. */
+V_INLINE void body_value_columns(vf *low, vf *high, const unsigned char *block,
+                                 const body_value_scales *scales, int64_t k, int half,
+                                 const bool four, const bool plain) {
+  body_scale s = {v_set1(scales->scale[k]), v_set1(scales->base[k])};
   if (four) {
-    vf table = body_half_table(scale);
+    vf table = body_half_table(s.scale);
     vi bytes = vi_load_u8(block + 2);
     *low = body_halves(table, bytes, 4 * half);
     if (high) *high = body_halves(table, bytes, 4);
   } else {
-    const int8_t *q = (const int8_t *)block + 2 + half * VN;
-    *low = v_mul(scale, v_from_int(vi_load_i8(q)));
-    if (high) *high = v_mul(scale, v_from_int(vi_load_i8(q + VN)));
+    *low = body_bytes(block + 2 + half * VN, s, plain);
+    if (high) *high = body_bytes(block + 2 + VN, s, plain);
   }
 }
 
-/* R rows of weights with P panels of values, key after key; P is even or 1. */
+/* n <= 16 keys; P is even or 1. */
+V_INLINE void body_values_keys(vf acc[V_TILE_ROWS][V_MOST_PANELS], const att_tile *t,
+                               const float *a, const unsigned char *b,
+                               const body_value_scales *scales, int64_t n, int half, const int R,
+                               const int P, const bool four, const bool plain) {
+  const int64_t bytes = four ? 18 : 34;
+  for (int64_t k = 0; k < n; k++, b += t->b_k) {
+    vf column[V_MOST_PANELS + 1];
+    body_fetch_group(b, t->ahead, (P + 1) / 2 * bytes);
+    for (int p = 0; p < P; p += 2)
+      body_value_columns(&column[p], P > 1 ? &column[p + 1] : NULL, b + p / 2 * bytes,
+                         &scales[p / 2], k, half, four, plain);
+    body_quant_add(acc, t, a + k, column, R, P);
+  }
+}
+
+/* R rows of weights with P panels of values, key after key. */
 V_INLINE void body_values_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                 const int P, const bool four) {
+  enum { blocks = (V_MOST_PANELS + 1) / 2 };
   vf acc[V_TILE_ROWS][V_MOST_PANELS];
-  uint16_t halves[(V_MOST_PANELS + 1) / 2][VN];
-  float scales[(V_MOST_PANELS + 1) / 2][VN];
+  uint16_t halves[blocks][VN];
+  body_value_scales scales[blocks];
   const int64_t bytes = four ? 18 : 34, cols = t->cols - panel * VN;
+  const int half = P > 1 ? 0 : (int)(panel % 2);
   const unsigned char *b = (const unsigned char *)t->b + panel / 2 * bytes;
   const float *a = t->a + row * t->a_row;
   float *c = t->c + row * t->c_row + panel * VN;
-  if (P > 1) body_value_halves(halves, t, b, 0, (P + 1) / 2, bytes);
+  body_value_halves(halves, t, b, 0, (P + 1) / 2, bytes);
   body_product_begin(acc, t, c, row, R, P, cols);
-  for (int64_t k = 0; k < t->k; k++, b += t->b_k) {
-    vf column[V_MOST_PANELS];
-    if (P > 1 && k % VN == 0) {
-      for (int p = 0; p < (P + 1) / 2; p++) v_store(scales[p], v_load_f16(halves[p]));
-      if (k + VN < t->k) body_value_halves(halves, t, b + VN * t->b_k, k + VN, (P + 1) / 2, bytes);
-    }
-    body_fetch_group(b, t->ahead, (P + 1) / 2 * bytes);
-    if (P == 1)
-      body_value_columns(&column[0], NULL, b, body_block_scale(b), (int)(panel % 2), four);
-    for (int p = 0; p + 1 < P; p += 2)
-      body_value_columns(&column[p], &column[p + 1], b + p / 2 * bytes,
-                         v_set1(scales[p / 2][k % VN]), 0, four);
-    for (int r = 0; r < R; r++) {
-      vf x = v_set1(a[r * t->a_row + k]);
-      for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
-    }
+  for (int64_t k = 0; k < t->k; k += VN, b += VN * t->b_k) {
+    int64_t n = t->k - k < VN ? t->k - k : VN;
+    bool plain = body_value_widen(scales, halves, (P + 1) / 2);
+    if (k + VN < t->k) body_value_halves(halves, t, b + VN * t->b_k, k + VN, (P + 1) / 2, bytes);
+    if (four || plain)
+      body_values_keys(acc, t, a + k, b, scales, n, half, R, P, four, true);
+    else
+      body_values_keys(acc, t, a + k, b, scales, n, half, R, P, four, false);
   }
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }

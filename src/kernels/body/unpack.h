@@ -24,6 +24,35 @@ static inline vi vi_load_u8(const uint8_t *p) {
 }
 #endif
 
+/* Numbers of 8 bits are stored 128 larger, as bytes; as floats some have V_BYTES_ABOVE
+ * on top, too. All of it comes off in a fused step: scale and base times scale have few
+ * enough bits that every product and sum is exact. A zero would have another sign where the
+ * scale is not above zero, and infinities would vanish, so there the number is made first. */
+#ifndef V_BYTES_ABOVE
+#define V_BYTES_ABOVE 0.0f
+static inline vf v_bytes(const unsigned char *p) { return v_from_int(vi_load_u8(p)); }
+#endif
+#define V_BYTES_BASE (V_BYTES_ABOVE + 128.0f)
+
+typedef struct body_scale {
+  vf scale, base; /* base: of V_BYTES_BASE, to be added */
+} body_scale;
+
+V_INLINE body_scale body_scale_of(vf scale) {
+  return (body_scale){scale, v_mul(scale, v_set1(-V_BYTES_BASE))};
+}
+
+V_INLINE bool body_is_plain(vf scale) {
+  vm plain = vm_and(v_lt(v_set1(0.0f), scale), v_lt(scale, v_set1(INFINITY)));
+  return !vm_any(vm_not(plain));
+}
+
+/* 16 numbers times their scales; `plain` is a constant. */
+V_INLINE vf body_bytes(const unsigned char *q, body_scale s, const bool plain) {
+  if (plain) return v_fma(s.scale, v_bytes(q), s.base);
+  return v_mul(s.scale, v_sub(v_bytes(q), v_set1(V_BYTES_BASE)));
+}
+
 /* Products of a scale and the numbers that are half a byte, less 8: 16 of them, so
  * one vector holds them all where a target can look lanes up. */
 #ifdef V_LOOKS_UP
@@ -55,10 +84,13 @@ V_INLINE vf body_block_scale(const unsigned char *block) {
 static void body_unpack_keys_q8(float *panels, const void *groups, int64_t n) {
   for (int64_t g = 0; g < n; g++) {
     const unsigned char *group = (const unsigned char *)groups + g * 34 * VN;
-    const int8_t *q = (const int8_t *)group + 2 * VN;
-    vf scale = body_key_scales(group);
-    for (int j = 0; j < 32; j++)
-      v_store(panels + (g * 32 + j) * VN, v_mul(scale, v_from_int(vi_load_i8(q + j * VN))));
+    const unsigned char *q = group + 2 * VN;
+    float *to = panels + g * 32 * VN;
+    body_scale scale = body_scale_of(body_key_scales(group));
+    if (body_is_plain(scale.scale))
+      for (int j = 0; j < 32; j++) v_store(to + j * VN, body_bytes(q + j * VN, scale, true));
+    else
+      for (int j = 0; j < 32; j++) v_store(to + j * VN, body_bytes(q + j * VN, scale, false));
   }
 }
 
@@ -82,10 +114,9 @@ static void body_unpack_values_q8(float *panels, int64_t panel, const void *bloc
   for (int64_t r = 0; r < n; r++)
     for (int64_t g = 0; g < groups; g++, block += 34) {
       float *to = panels + 2 * g * panel + r * VN;
-      const int8_t *q = (const int8_t *)block + 2;
-      vf scale = body_block_scale(block);
-      v_store(to, v_mul(scale, v_from_int(vi_load_i8(q))));
-      v_store(to + panel, v_mul(scale, v_from_int(vi_load_i8(q + VN))));
+      body_scale scale = {.scale = body_block_scale(block)};
+      v_store(to, body_bytes(block + 2, scale, false));
+      v_store(to + panel, body_bytes(block + 2 + VN, scale, false));
     }
 }
 

@@ -6,7 +6,7 @@ static float ref_key(const att_tile *t, int64_t key, int64_t d, bool four) {
                                d / 32 * (four ? 18 : 34) * ATT_LANES;
   int64_t lane = key % ATT_LANES, j = d % 32;
   if (four) return ref_half_key(group, lane, j);
-  return ref_scale(group, lane) * (float)(int8_t)group[(2 + j) * ATT_LANES + lane];
+  return ref_scale(group, lane) * (float)(group[(2 + j) * ATT_LANES + lane] - 128);
 }
 
 static float ref_value(const att_tile *t, int64_t key, int64_t c, bool four) {
@@ -14,7 +14,7 @@ static float ref_value(const att_tile *t, int64_t key, int64_t c, bool four) {
       (const unsigned char *)t->b + key * t->b_k + c / 32 * (four ? 18 : 34);
   int64_t j = c % 32;
   unsigned char q = block[2 + (four ? j % 16 : j)];
-  int number = four ? (j < 16 ? q & 15 : q >> 4) - 8 : (int8_t)q;
+  int number = four ? (j < 16 ? q & 15 : q >> 4) - 8 : q - 128;
   return ref_scale(block, 0) * (float)number;
 }
 
