@@ -3,12 +3,12 @@
  * (the palette's blue and orange, which also differ in lightness). */
 #include <errno.h>
 #include <math.h>
-#include <png.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "curve.h"
+#include "png_file.h"
 
 enum { WIDTH = 900, HEIGHT = 520, LEFT = 76, RIGHT = 24, TOP = 40, BOTTOM = 48 };
 enum { GLYPH_WIDTH = 5, GLYPH_HEIGHT = 7, DOT = 2, ADVANCE = DOT * (GLYPH_WIDTH + 1) };
@@ -156,11 +156,9 @@ int curve_png(const char *path, const curve *train, const curve *validation) {
   legend(c, right, "training", ink_train, 1.5);
   draw(c, train, ink_train, 1);
   draw(c, validation, ink_validation, 3);
-  png_image image = {
-      .version = PNG_IMAGE_VERSION, .width = WIDTH, .height = HEIGHT, .format = PNG_FORMAT_RGB};
-  int good = png_image_write_to_file(&image, temporary, 0, c->pixels, 0, NULL);
+  int failed = png_file_write(temporary, WIDTH, HEIGHT, &c->pixels[0][0][0], "loss", NULL);
   free(c);
-  if (good && rename(temporary, path) == 0) return 0;
+  if (!failed && rename(temporary, path) == 0) return 0;
   remove(temporary);
   return -1;
 }

@@ -24,6 +24,10 @@ typedef struct look_choice {
 } look_choice;
 look_choice look_choice_of(const look *l);
 
+/* The model and what of it is drawn. */
+enum { LOOK_TITLE = 256 };
+void look_title(char out[LOOK_TITLE], const look *l);
+
 /* "#0b5d3b" */
 #define LOOK_COLOR 8
 void look_color(char out[LOOK_COLOR], const heat *h, float x);

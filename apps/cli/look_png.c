@@ -1,11 +1,12 @@
-/* look_png.c — maps of heads as pixels, without text: for slides and thumbnails. */
+/* look_png.c — maps of heads as pixels, without letters: for slides and thumbnails.
+ * What it shows, and edits in force, are said in the texts of the file. */
 #include <errno.h>
 #include <math.h>
-#include <png.h>
 #include <stdlib.h>
 
 #include "look_export.h"
 #include "memory.h"
+#include "png_file.h"
 
 enum { CELL = 6, GAP = 4 };
 
@@ -61,12 +62,11 @@ int look_write_png(const char *path, const look *l, const term *t, int64_t zoom)
       const look_map m = look_map_of(l, layer, head);
       draw(&c, l, t, &m, side, gap + (head - k.head) * wide, gap + (layer - k.layer) * high);
     }
-  png_image image = {.version = PNG_IMAGE_VERSION,
-                     .width = (png_uint_32)c.width,
-                     .height = (png_uint_32)c.height,
-                     .format = PNG_FORMAT_RGB};
-  const int good = png_image_write_to_file(&image, path, 0, c.pixels, 0, NULL);
+  char title[LOOK_TITLE];
+  look_title(title, l);
+  const int failed = png_file_write(path, c.width, c.height, c.pixels, title, l->read.edited.words);
+  const int error = errno;
   free(c.pixels);
-  if (!good && !errno) errno = EIO;
-  return good ? 0 : -1;
+  errno = error;
+  return failed;
 }

@@ -174,20 +174,28 @@ static void put_grid(FILE *out, const look *l, const term *t, const look_choice 
   }
 }
 
-void look_write_svg(FILE *out, const look *l, const term *t) {
+static bool is_one(const look_choice *k) {
+  return k->layer_end - k->layer == 1 && k->head_end - k->head == 1;
+}
+
+void look_title(char out[LOOK_TITLE], const look *l) {
   static const char *const stages[] = {"q · k", "scaled scores", "scores", "weights"};
   const look_choice k = look_choice_of(l);
   const char *model = subject_name(l->what);
-  char title[256];
-  bool one = k.layer_end - k.layer == 1 && k.head_end - k.head == 1;
   char name[LOOK_NAME];
   look_name(name, l, k.layer, k.head);
-  if (one)
-    snprintf(title, sizeof title, "%.120s, %s", model, name);
+  if (is_one(&k))
+    snprintf(out, LOOK_TITLE, "%.120s, %s", model, name);
   else
-    snprintf(title, sizeof title, "%.120s: %s of all heads%s", model, stages[l->options.stage],
+    snprintf(out, LOOK_TITLE, "%.120s: %s of all heads%s", model, stages[l->options.stage],
              l->options.words ? ", of words: sum over keys, mean over queries" : "");
-  if (one)
+}
+
+void look_write_svg(FILE *out, const look *l, const term *t) {
+  const look_choice k = look_choice_of(l);
+  char title[LOOK_TITLE];
+  look_title(title, l);
+  if (is_one(&k))
     put_head(out, l, t, k.layer, k.head, title);
   else
     put_grid(out, l, t, &k, title);

@@ -105,18 +105,22 @@ static void put_number(FILE *out, int64_t number) {
   fputc(',', out);
 }
 
+static void put_quoted(FILE *out, const char *text) {
+  fputc('"', out);
+  for (const char *at = text; *at; at++) {
+    if (*at == '"') fputc('"', out);
+    fputc(*at, out);
+  }
+  fputc('"', out);
+}
+
 /* A position and its token, in quotes. */
 static void put_position(FILE *out, const trace *t, const int32_t *ids, int64_t position) {
   put_number(out, position);
   if (position >= 0) {
     const term plain = term_plain(80, true);
     const label token = subject_label(t->what, &plain, ids[position], LABEL_COLUMNS);
-    fputc('"', out);
-    for (const char *at = token.text; *at; at++) {
-      if (*at == '"') fputc('"', out);
-      fputc(*at, out);
-    }
-    fputc('"', out);
+    put_quoted(out, token.text);
   }
   fputc(',', out);
 }
@@ -132,7 +136,9 @@ static void put_line(FILE *out, const trace *t, const trace_tensor *tensor, plac
   put_position(out, t, tensor->row_ids, tensor->position + p.row);
   put_position(out, t, tensor->key_ids, p.key);
   put_number(out, p.dim);
-  fprintf(out, "%.9g\n", (double)value);
+  fprintf(out, "%.9g", (double)value);
+  if (t->read.edited.words) fputc(',', out), put_quoted(out, t->read.edited.words);
+  fputc('\n', out);
 }
 
 static void put_tensor(FILE *out, const trace *t, const trace_tensor *tensor) {
@@ -156,7 +162,8 @@ static int write_csv(const trace *t, const cli *c) {
   errno = 0;
   FILE *out = standard ? stdout : fopen(t->output, "w");
   if (!out) return cli_fail(c, "%s: %s", t->output, strerror(errno));
-  fputs("name,layer,head,query,query_token,key,key_token,dim,value\n", out);
+  fputs("name,layer,head,query,query_token,key,key_token,dim,value", out);
+  fputs(t->read.edited.words ? ",edits\n" : "\n", out); /* a column: the file stays tidy */
   for (int64_t i = 0; i < trace_count(t); i++) {
     trace_tensor tensor = trace_tensor_at(t, i);
     put_tensor(out, t, &tensor);

@@ -37,6 +37,16 @@ att_status att_builtin_tokenizer(att_tokenizer **out, att_runtime *runtime,
                   model->name);
 }
 
+void att_builtin_names(char out[ATT_BUILTIN_NAMES], const char *wanted) {
+  out[0] = 0;
+  for (int i = 0; i < att_builtin_count; i++) {
+    const char *name = att_builtin_models[i].name;
+    if (strchr(name, '@') && !strchr(wanted, '@')) continue;
+    size_t used = strlen(out);
+    snprintf(out + used, ATT_BUILTIN_NAMES - used, "%s%s", used ? ", " : "", name);
+  }
+}
+
 att_status att_checkpoint_open_builtin(att_checkpoint *out, att_runtime *runtime,
                                        const char *name) {
   const att_builtin_model *model = att_builtin_model_find(name);
@@ -45,11 +55,8 @@ att_status att_checkpoint_open_builtin(att_checkpoint *out, att_runtime *runtime
     return gguf ? att_gguf_model_builtin(out, runtime, model, gguf)
                 : att_huggingface_open(out, runtime, &(att_folder){model->name, model});
   }
-  char known[1024] = "";
-  for (int i = 0; i < att_builtin_count; i++) {
-    size_t used = strlen(known);
-    snprintf(known + used, sizeof known - used, "%s%s", i ? ", " : "", att_builtin_models[i].name);
-  }
-  return att_fail(ATT_NOT_FOUND, "no built-in model is called \"%s\"; there are: %s",
-                  name ? name : "", known);
+  char known[ATT_BUILTIN_NAMES];
+  if (!name) name = "";
+  att_builtin_names(known, name);
+  return att_fail(ATT_NOT_FOUND, "no built-in model is called \"%s\"; there are: %s", name, known);
 }

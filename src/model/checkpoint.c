@@ -2,9 +2,11 @@
 #include "model/checkpoint.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/dtype.h"
 #include "base/file.h"
+#include "model/builtin.h"
 #include "model/folder.h"
 #include "tensor/quantize.h"
 
@@ -48,10 +50,21 @@ static att_status probe_file(att_probe *out, unsigned char *head, size_t bytes, 
   return ATT_OK;
 }
 
+/* Nothing of that name is there, and a name it is, no path: a built-in model may be meant. */
+static bool is_bare_name(const char *path) {
+  return !att_path_is_file(path) && !strpbrk(path, "/.") && access(path, F_OK) != 0;
+}
+
 att_status att_checkpoint_open(att_checkpoint *out, att_runtime *runtime, const char *path) {
   unsigned char head[64] = {0};
   att_probe probe = {.path = path, .folder = true, .head = head};
   if (att_builtin_meant(path)) return att_checkpoint_open_builtin(out, runtime, path);
+  if (!att_path_is_folder(path) && is_bare_name(path)) {
+    char known[ATT_BUILTIN_NAMES];
+    att_builtin_names(known, path);
+    return att_fail(ATT_NOT_FOUND,
+                    "%s: cannot open: no such file or folder; built-in models are %s", path, known);
+  }
   if (!att_path_is_folder(path)) ATT_TRY(probe_file(&probe, head, sizeof head, path));
   ATT_TRY(refuse_known(&probe));
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
