@@ -133,6 +133,21 @@ static bool is_causal(const dump *d) {
 
 /* ---- tokens ---- */
 
+/* "1,2,3", one for each key, as trace writes it into safetensors. What other programs may
+ * mean by the same word is left alone. */
+static void read_metadata(dump *d) {
+  const char *text = att_archive_metadata(d->archive, "key_tokens");
+  for (int64_t k = 0; text && k < d->keys; k++) {
+    char *end;
+    if (*text < '0' || *text > '9') return;
+    const long long id = strtoll(text, &end, 10);
+    if (id > INT32_MAX || *end != (k + 1 < d->keys ? ',' : 0)) return;
+    d->ids[k] = (int32_t)id;
+    text = end + 1;
+    d->named = k + 1 == d->keys;
+  }
+}
+
 /* [T] or [1,T], of 4 or 8 bytes. */
 static int read_ids(dump *d, const cli *c) {
   static const char *const names[] = {"tokens", "input_ids", "ids"};
@@ -152,8 +167,9 @@ static int read_ids(dump *d, const cli *c) {
       d->ids[k] = (int32_t)id;
     }
     d->named = true;
-    break;
+    return CLI_OK;
   }
+  read_metadata(d);
   return CLI_OK;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,25 @@ static char *join(const int32_t *ids, int64_t n) {
   return text;
 }
 
+/* The tokens along the keys of all weights and scores, or NULL: there are none, or some are
+ * of a prompt and some of an answer. */
+static const int32_t *find_key_ids(int64_t *keys, const trace *t) {
+  const int32_t *ids = NULL;
+  *keys = 0;
+  for (int64_t i = 0; i < trace_count(t); i++) {
+    const trace_tensor tensor = trace_tensor_at(t, i);
+    const int64_t n = tensor.values.shape[tensor.values.ndim - 1];
+    if (!tensor.pairs) continue;
+    if (ids && (tensor.key_ids != ids || n != *keys)) return NULL;
+    ids = tensor.key_ids;
+    *keys = n;
+  }
+  return ids;
+}
+
 static att_status write_safetensors(const trace *t, int64_t n, const char *const *names,
                                     const att_view *views) {
-  enum { PAIRS = 7, MOST_PAIRS = 11 };
+  enum { PAIRS = 7, MOST_PAIRS = 12 };
   const edit_set *edited = &t->read.edited;
   char numerics[12], head[24], position[24], loss[32];
   snprintf(numerics, sizeof numerics, "%d", ATT_NUMERICS);
@@ -50,6 +67,13 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
       "tokens",         tokens,
       "first_head",     head,
       "first_position", position};
+  int64_t n_keys;
+  const int32_t *key_ids = find_key_ids(&n_keys, t);
+  char *keys = key_ids ? join(key_ids, n_keys) : NULL;
+  if (keys) {
+    metadata[2 * pairs] = "key_tokens";
+    metadata[2 * pairs++ + 1] = keys;
+  }
   if (edited->words) {
     metadata[2 * pairs] = "edits";
     metadata[2 * pairs++ + 1] = edited->words;
@@ -71,15 +95,25 @@ static att_status write_safetensors(const trace *t, int64_t n, const char *const
       att_safetensors_write(t->what->runtime, t->output, n, names, views, pairs, metadata);
   free(prompt);
   free(tokens);
+  free(keys);
   return status;
+}
+
+/* With the ids of the keys, which no tensor of a model is called like. */
+static att_status write_npz(const trace *t, int64_t n, const char **names, att_view *views) {
+  int64_t keys;
+  const int32_t *ids = find_key_ids(&keys, t);
+  names[n] = "tokens";
+  views[n] = att_view_of((void *)(uintptr_t)ids, ATT_I32, 1, &keys);
+  return att_npz_write(t->what->runtime, t->output, n + (ids != NULL), names, views);
 }
 
 static int write_arrays(const trace *t, const cli *c) {
   int64_t n = trace_count(t);
   if (cli_path_ends_with(t->output, ".npy") && n > 1)
     return cli_usage(c, ".npy holds one tensor, not %" PRId64 ": write .npz", n);
-  const char **names = memory_get((size_t)n, sizeof *names);
-  att_view *views = memory_get((size_t)n, sizeof *views);
+  const char **names = memory_get((size_t)n + 1, sizeof *names);
+  att_view *views = memory_get((size_t)n + 1, sizeof *views);
   for (int64_t i = 0; i < n; i++) {
     trace_tensor tensor = trace_tensor_at(t, i);
     names[i] = tensor.name;
@@ -89,7 +123,7 @@ static int write_arrays(const trace *t, const cli *c) {
   if (cli_path_ends_with(t->output, ".npy"))
     status = att_npy_write(t->what->runtime, t->output, views);
   else if (cli_path_ends_with(t->output, ".npz"))
-    status = att_npz_write(t->what->runtime, t->output, n, names, views);
+    status = write_npz(t, n, names, views);
   else
     status = write_safetensors(t, n, names, views);
   free(names);
