@@ -12,6 +12,7 @@
 enum { USUAL_ROWS = 24, SHOWN = DISTRIBUTION_TOP };
 
 static subject what;
+static edit_options edits;
 static const char *keys;
 static int64_t first_layer, first_head, rows;
 
@@ -19,6 +20,7 @@ static const option options[] = {
     SUBJECT_OPTIONS(what),
     {"layer", 'L', OPTION_INT, &first_layer, "l", 0, 1e6, "begins at this layer; default 0"},
     {"head", 'H', OPTION_INT, &first_head, "h", 0, 1e6, "and at this head; default 0"},
+    EDIT_OPTIONS(edits),
     {"keys", 0, OPTION_TEXT, &keys, "KEYS", 0, 0,
      "takes these keys, as \"jj]x\", and prints the view that they lead to; needs no terminal"},
     {"rows", 0, OPTION_INT, &rows, "N", 10, 1000, "lines of what --keys prints; default 24"},
@@ -50,6 +52,7 @@ static att_status print_json(const step *s) {
     char *words = edit_spell(s->edits, s->n_edits);
     json j = subject_json(s->what);
     if (words && *words) json_string(&j, "edits", words);
+    if (s->given.source_path) json_string(&j, "edit_source", s->given.source_path);
     json_int(&j, "layer", s->layer);
     json_int(&j, "head", s->head);
     json_int(&j, "query", s->query);
@@ -105,7 +108,9 @@ static int walk(step *s, const cli *c) {
   if (status != ATT_OK) return cli_fail_status(c);
   if (s->interrupted) return CLI_INTERRUPTED;
   char *words = edit_spell(s->edits, s->n_edits);
-  if (words && *words) printf("--edit \"%s\"\n", words);
+  if (words && *words) printf("--edit \"%s\"", words);
+  if (words && *words && s->given.source_path) printf(" --source \"%s\"", s->given.source_path);
+  if (words && *words) putchar('\n');
   free(words);
   return CLI_OK;
 }
@@ -137,6 +142,7 @@ static int run(const cli *c, int n, char **operands) {
   int code = subject_open(&what, c, n, operands);
   if (code == CLI_OK) code = check(c);
   if (code == CLI_OK && step_open(&s, &what) != ATT_OK) code = cli_fail_status(c);
+  if (code == CLI_OK) code = step_edit(&s, c, &edits);
   s.layer = first_layer;
   s.head = first_head;
   if (code == CLI_OK) code = prints ? take_all(&s, c) : walk(&s, c);
@@ -151,7 +157,8 @@ const command cmd_step = {
     .most = 1,
     .about = "Walks through the heads of a model on PROMPT at a terminal: the row of the query "
              "under the cursor as bars over its keys, what comes next after it, and how both "
-             "change when a head is ablated or an edge knocked out. Quitting prints the edits as "
+             "change when a head is ablated or an edge knocked out, beside the edits that it began "
+             "with, if --edit gives any. Quitting prints the edits as "
              "the other commands take them.\n\n"
              "  h l or left right   query        x   ablate the head, or give it back\n"
              "  j k or down up      layer        e   knock out the edge to the key\n"

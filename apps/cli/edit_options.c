@@ -11,7 +11,7 @@
 #include "memory.h"
 #include "textshow.h"
 
-enum { MOST_EDITS = 256, MOST_BYTES = 1 << 20 };
+enum { MOST_BYTES = 1 << 20 };
 
 bool edit_given(const edit_options *o) { return o->words.n > 0 || o->file; }
 
@@ -35,14 +35,14 @@ static int read_list(att_edit *list, int64_t *n, const cli *c, att_runtime *runt
   if (o->file) {
     char *text = read_file(c, o->file);
     if (!text) return CLI_FAILED;
-    att_status status = att_edits_read(list, n, MOST_EDITS, runtime, text);
+    att_status status = att_edits_read(list, n, EDITS_MOST, runtime, text);
     free(text);
     if (status != ATT_OK) return cli_usage(c, "--edits: %s", att_message());
     if (*n == 0) return cli_usage(c, "--edits: %s holds no edit", o->file);
   }
   for (int64_t i = 0; i < o->words.n; i++) {
     int64_t more;
-    if (att_edits_read(list + *n, &more, MOST_EDITS - *n, runtime, o->words.texts[i]) != ATT_OK)
+    if (att_edits_read(list + *n, &more, EDITS_MOST - *n, runtime, o->words.texts[i]) != ATT_OK)
       return cli_usage(c, "--edit: %s", att_message());
     if (more == 0) return cli_usage(c, "--edit \"%s\" is no edit", o->words.texts[i]);
     *n += more;
@@ -77,25 +77,32 @@ char *edit_spell(const att_edit *list, int64_t n) {
   return text;
 }
 
-int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,
-                const edit_options *o) {
-  int64_t n;
+int edit_read(edit_set *set, att_edit list[EDITS_MOST], int64_t *n, const cli *c,
+              att_runtime *runtime, const edit_options *o) {
   *set = (edit_set){0};
+  *n = 0;
   if (!edit_given(o)) return o->source ? cli_usage(c, "--source goes with --edit") : CLI_OK;
-  att_edit *list = memory_get(MOST_EDITS, sizeof *list);
-  int code = read_list(list, &n, c, runtime, o);
+  int code = read_list(list, n, c, runtime, o);
   if (code == CLI_OK && o->source && att_archive_open(&set->source, runtime, o->source) != ATT_OK)
     code = cli_fail_status(c);
-  for (int64_t i = 0; code == CLI_OK && i < n; i++) {
+  for (int64_t i = 0; code == CLI_OK && i < *n; i++) {
     list[i].file = set->source;
     if (att_edit_needs_source(list[i].op) && !set->source)
       code = cli_usage(c, "--edit: %s takes from another run: give --source",
                        att_edit_op_name(list[i].op));
   }
-  if (code == CLI_OK && att_edits_create(&set->edits, session, list, n) != ATT_OK)
-    code = cli_fail_status(c);
-  set->words = edit_spell(list, n);
+  set->words = edit_spell(list, *n);
   set->source_path = o->source;
+  return code;
+}
+
+int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,
+                const edit_options *o) {
+  int64_t n;
+  att_edit *list = memory_get(EDITS_MOST, sizeof *list);
+  int code = edit_read(set, list, &n, c, runtime, o);
+  if (code == CLI_OK && n > 0 && att_edits_create(&set->edits, session, list, n) != ATT_OK)
+    code = cli_fail_status(c);
   free(list);
   return code;
 }

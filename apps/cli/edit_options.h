@@ -45,6 +45,12 @@ typedef struct edit_set {
 /* True if any were given. */
 bool edit_given(const edit_options *o);
 
+/* The list that they are, and their source opened; no edits, no words. Returns an exit code;
+ * edit_detach follows in any case. */
+enum { EDITS_MOST = 256 };
+int edit_read(edit_set *set, att_edit list[EDITS_MOST], int64_t *n, const cli *c,
+              att_runtime *runtime, const edit_options *o);
+
 /* Attaches them to a session. Returns an exit code; edit_detach follows in any case,
  * before the session is freed or after. */
 int edit_attach(edit_set *set, const cli *c, att_runtime *runtime, att_session *session,

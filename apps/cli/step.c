@@ -53,8 +53,15 @@ att_status step_open(step *s, const subject *what) {
   return ATT_OK;
 }
 
+int step_edit(step *s, const cli *c, const edit_options *o) {
+  int code = edit_read(&s->given, s->edits, &s->n_edits, c, s->what->runtime, o);
+  if (code != CLI_OK || s->n_edits == 0) return code;
+  return read_again(s) == ATT_OK ? CLI_OK : cli_fail_status(c);
+}
+
 void step_close(step *s) {
   att_edits_free(s->attached);
+  edit_detach(&s->given);
   att_capture_free(s->capture);
   att_session_free(s->session);
   free(s->start);
@@ -104,8 +111,8 @@ static att_status toggle(step *s, const att_edit *edit, const char *what) {
       snprintf(s->note, sizeof s->note, "%s: given back", what);
       return read_again(s);
     }
-  if (s->n_edits == STEP_MOST_EDITS) {
-    snprintf(s->note, sizeof s->note, "%d edits are the most", STEP_MOST_EDITS);
+  if (s->n_edits == EDITS_MOST) {
+    snprintf(s->note, sizeof s->note, "%d edits are the most", EDITS_MOST);
     return ATT_OK;
   }
   s->edits[s->n_edits++] = *edit;

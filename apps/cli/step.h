@@ -7,11 +7,9 @@
 #ifndef ATTEND_CLI_STEP_H
 #define ATTEND_CLI_STEP_H
 
-#include "attend/edit.h"
+#include "edit_options.h"
 #include "heat.h"
 #include "subject.h"
-
-enum { STEP_MOST_EDITS = 64 };
 
 typedef struct step {
   const subject *what;
@@ -21,7 +19,8 @@ typedef struct step {
   bool helps; /* the page of keys is shown */
   bool ends, interrupted;
   char note[120]; /* what the last key did, or "" */
-  att_edit edits[STEP_MOST_EDITS];
+  att_edit edits[EDITS_MOST];
+  edit_set given; /* those it began with; their source */
   int64_t n_edits;
   att_session *session;
   att_capture *capture;
@@ -32,6 +31,9 @@ typedef struct step {
 /* Reads the prompt. step_close follows in any case. */
 att_status step_open(step *s, const subject *what);
 void step_close(step *s);
+
+/* Begins with edits in force; the start stays the run without any. Returns an exit code. */
+int step_edit(step *s, const cli *c, const edit_options *o);
 
 /* What a key does; *known tells if there is such a key. */
 att_status step_take(step *s, int key, bool *known);
