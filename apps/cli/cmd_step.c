@@ -52,7 +52,8 @@ static att_status print_json(const step *s) {
     char *words = edit_spell(s->edits, s->n_edits);
     json j = subject_json(s->what);
     if (words && *words) json_string(&j, "edits", words);
-    if (s->given.source_path) json_string(&j, "edit_source", s->given.source_path);
+    if (words && *words && s->given.source_path)
+      json_string(&j, "edit_source", s->given.source_path);
     json_int(&j, "layer", s->layer);
     json_int(&j, "head", s->head);
     json_int(&j, "query", s->query);

@@ -97,9 +97,11 @@ static att_edit edit_at(const step *s, att_edit_op op, const char *name, bool ed
   return e;
 }
 
+static bool is_same_range(att_range a, att_range b) { return a.first == b.first && a.end == b.end; }
+
 static bool is_same(const att_edit *a, const att_edit *b) {
-  return a->op == b->op && !strcmp(a->at, b->at) && a->heads.first == b->heads.first &&
-         a->positions.first == b->positions.first && a->keys.first == b->keys.first;
+  return a->op == b->op && !strcmp(a->at, b->at) && is_same_range(a->heads, b->heads) &&
+         is_same_range(a->positions, b->positions) && is_same_range(a->keys, b->keys);
 }
 
 /* Once it is there, the second time away again. */

@@ -2,7 +2,6 @@
 #include "model/checkpoint.h"
 
 #include <string.h>
-#include <unistd.h>
 
 #include "base/dtype.h"
 #include "base/file.h"
@@ -50,22 +49,23 @@ static att_status probe_file(att_probe *out, unsigned char *head, size_t bytes, 
   return ATT_OK;
 }
 
-/* Nothing of that name is there, and a name it is, no path: a built-in model may be meant. */
-static bool is_bare_name(const char *path) {
-  return !att_path_is_file(path) && !strpbrk(path, "/.") && access(path, F_OK) != 0;
+/* No file has that name. A name without a path may have been meant as a built-in model's. */
+static att_status refuse_name(const char *path) {
+  char known[ATT_BUILTIN_NAMES];
+  att_builtin_names(known, path);
+  return att_fail(ATT_NOT_FOUND, "%s: cannot open: no such file or folder; built-in models are %s",
+                  path, known);
 }
 
 att_status att_checkpoint_open(att_checkpoint *out, att_runtime *runtime, const char *path) {
   unsigned char head[64] = {0};
   att_probe probe = {.path = path, .folder = true, .head = head};
   if (att_builtin_meant(path)) return att_checkpoint_open_builtin(out, runtime, path);
-  if (!att_path_is_folder(path) && is_bare_name(path)) {
-    char known[ATT_BUILTIN_NAMES];
-    att_builtin_names(known, path);
-    return att_fail(ATT_NOT_FOUND,
-                    "%s: cannot open: no such file or folder; built-in models are %s", path, known);
+  if (!att_path_is_folder(path)) {
+    att_status status = probe_file(&probe, head, sizeof head, path);
+    if (status == ATT_NOT_FOUND && !strpbrk(path, "/.")) return refuse_name(path);
+    ATT_TRY(status);
   }
-  if (!att_path_is_folder(path)) ATT_TRY(probe_file(&probe, head, sizeof head, path));
   ATT_TRY(refuse_known(&probe));
   for (size_t f = 0; f < sizeof formats / sizeof *formats; f++)
     if (formats[f]->is(&probe)) return formats[f]->open(out, runtime, path);

@@ -191,6 +191,15 @@ static void test_edits_keep_to_their_text(void **state) {
   close_fixture(&f);
 }
 
+static void assert_same_texts(const att_capture *x, const att_capture *y, const char *name) {
+  for (int t = 0; t < TEXTS; t++) {
+    att_view a, b;
+    assert_ok(att_capture_get_text(&a, x, name, t));
+    assert_ok(att_capture_get_text(&b, y, name, t));
+    assert_same_views(a, b);
+  }
+}
+
 /* A run of several texts that, copied into itself, changes a bit, or that is copied into
  * other texts at the wrong rows. */
 static void test_a_run_of_texts_is_a_source(void **state) {
@@ -206,21 +215,11 @@ static void test_a_run_of_texts_is_a_source(void **state) {
   att_edit copy = {.at = "blocks.*.attn.hook_pattern", .op = ATT_EDIT_COPY, .run = clean.capture};
   watched again = watch(&f, "*", (att_range){0}, &copy);
   assert_ok(att_session_encode(again.session, f.texts, TEXTS));
-  for (int t = 0; t < TEXTS; t++) {
-    att_view a, b;
-    assert_ok(att_capture_get_text(&a, again.capture, "blocks.1.hook_resid_post", t));
-    assert_ok(att_capture_get_text(&b, clean.capture, "blocks.1.hook_resid_post", t));
-    assert_same_views(a, b);
-  }
+  assert_same_texts(again.capture, clean.capture, "blocks.1.hook_resid_post");
   copy.run = source.capture;
   watched frozen = watch(&f, "*hook_pattern", (att_range){0}, &copy);
   assert_ok(att_session_encode(frozen.session, f.texts, TEXTS));
-  for (int t = 0; t < TEXTS; t++) {
-    att_view a, b;
-    assert_ok(att_capture_get_text(&a, frozen.capture, "blocks.1.attn.hook_pattern", t));
-    assert_ok(att_capture_get_text(&b, source.capture, "blocks.1.attn.hook_pattern", t));
-    assert_same_views(a, b);
-  }
+  assert_same_texts(frozen.capture, source.capture, "blocks.1.attn.hook_pattern");
   unwatch(&frozen);
   unwatch(&again);
   unwatch(&source);

@@ -195,12 +195,13 @@ static void marks_move_to_other_tokens(void **state) {
   test_write_text(folder, "marked.txt", "ab\n\nc d\ne");
   test_write_text(folder, "marked", "1 2\n5 7\n");
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
-  char data[192], marks[192], out[192];
-  snprintf(data, sizeof data, "data=%s/marked.txt", folder);
-  snprintf(marks, sizeof marks, "marks=%s/marked", folder);
-  snprintf(out, sizeof out, "output=%s/marked-run", folder);
-  const char *changes[] = {data,         out,  "tokenizer=bytes", "length=4", "validation=0",
-                           "lines=true", marks};
+  const char *changes[] = {place("data", "marked.txt"),
+                           place("marks", "marked"),
+                           place("output", "marked-run"),
+                           "tokenizer=bytes",
+                           "length=4",
+                           "validation=0",
+                           "lines=true"};
   att_training *training;
   assert_ok(att_training_open(&training, runtime, config, changes, 7));
   static const int32_t wanted[] = {~'a', 'b', ~256, ~'c', ' ', 'd', ~256, ~'e', ~256};
@@ -221,12 +222,12 @@ static void marks_do_not_decide_what_counts(void **state) {
   test_write_text(folder, "long", list);
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
   for (int share = 0; share <= 2; share++) {
-    char data[192], marks[192], out[192], others[32];
-    snprintf(data, sizeof data, "data=%s/long.txt", folder);
-    snprintf(marks, sizeof marks, "marks=%s/long", folder);
-    snprintf(out, sizeof out, "output=%s/long-%d", folder, share);
+    char run[16], others[32];
+    snprintf(run, sizeof run, "long-%d", share);
     snprintf(others, sizeof others, "others=%g", share / 2.0);
-    const char *changes[] = {data, out, marks, others, "tokenizer=bytes", "validation=0"};
+    const char *changes[] = {place("data", "long.txt"), place("marks", "long"),
+                             place("output", run),      others,
+                             "tokenizer=bytes",         "validation=0"};
     att_training *training;
     assert_ok(att_training_open(&training, runtime, config, changes, 6));
     const att_data *d = &training->data;
@@ -259,21 +260,18 @@ static void bad_marks_are_taken(void **state) {
                {"0 1\n\n2 3\n", "line 2"}, {"0 9999999999999999999\n", "line 1"}};
   test_write_text(folder, "short.txt", "abcdefghijklmnopqrstuvwxyz");
   att_runtime *runtime = test_runtime_of(NULL, 1, NULL);
-  char data[192], marks[192], out[192];
-  snprintf(data, sizeof data, "data=%s/short.txt", folder);
-  snprintf(marks, sizeof marks, "marks=%s/bad", folder);
-  snprintf(out, sizeof out, "output=%s/bad-run", folder);
-  const char *changes[] = {data, out, "tokenizer=bytes", "validation=0", marks};
+  const char *changes[] = {place("data", "short.txt"), place("output", "bad-run"),
+                           place("marks", "bad"), "tokenizer=bytes", "validation=0"};
   att_training *training;
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     test_write_text(folder, "bad", cases[i].marks);
     assert_status(ATT_CORRUPT, att_training_open(&training, runtime, config, changes, 5));
     assert_non_null(strstr(att_message(), cases[i].message));
   }
-  const char *alone[] = {data, out, "others=0.5"};
+  const char *alone[] = {changes[0], changes[1], "others=0.5"};
   assert_status(ATT_BAD_ARGUMENT, att_training_open(&training, runtime, config, alone, 3));
   assert_non_null(strstr(att_message(), "marks"));
-  snprintf(data, sizeof data, "data=%s", folder);
+  changes[0] = place("data", ".");
   assert_status(ATT_BAD_ARGUMENT, att_training_open(&training, runtime, config, changes, 5));
   assert_non_null(strstr(att_message(), "folder"));
   att_runtime_free(runtime);
