@@ -5,6 +5,7 @@
 
 Understands the escapes that attend writes: bold, faint, 24-bit and 256 colours,
 backgrounds. --light draws on white (the program wants --theme light as well).
+tools/draw_pictures draws those of docs/ with it.
 """
 import html
 import re

@@ -45,14 +45,15 @@ def check_documents_show_what_is_printed(program):
 
 def check_picture_is_current(program):
     """the picture of explain in docs is what the program prints"""
-    top = os.path.normpath(os.path.join(run_cases.HERE, "..", ".."))
-    printed = run(program, "explain", "--color", "always", env={"COLORTERM": "truecolor"}).stdout
-    drawn = subprocess.run([sys.executable, os.path.join(top, "tools", "terminal_svg.py")],
-                           input=printed, capture_output=True, check=True, timeout=60,
-                           env={**os.environ, "PYTHONUTF8": "1"}).stdout
-    with open(os.path.join(top, "docs", "pictures", "explain.svg"), "rb") as stream:
+    top, name = os.path.normpath(os.path.join(run_cases.HERE, "..", "..")), "explain.svg"
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([os.path.join(top, "tools", "draw_pictures"), program, folder], check=True,
+                       timeout=run_cases.SECONDS)
+        with open(os.path.join(folder, name), "rb") as stream:
+            drawn = stream.read()
+    with open(os.path.join(top, "docs", "pictures", name), "rb") as stream:
         same = stream.read() == drawn
-    return None if same else "attend explain --color always | tools/terminal_svg.py draws another"
+    return None if same else f"tools/draw_pictures {program} draws another"
 
 
 def check_json_of_every_view(program):
