@@ -1,6 +1,6 @@
 /* capture_head.c — looks at one head of a model: who reads whom.
  *
- *     capture_head [PROMPT [MODEL]]     the built-in model unless one is named
+ *     capture_head [PROMPT [MODEL]]     the default built-in model unless one is named
  *
  * A capture keeps what passes by under the field's names; here the attention
  * weights of layer 1, of which head 0 is printed, a row for each query.

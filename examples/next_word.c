@@ -1,5 +1,5 @@
-/* What comes next? Opens the built-in model, reads a text and prints the
- * likeliest next word, and which words the last one looked at in one head.
+/* What comes next? Opens hand, the built-in model that is set by hand, reads a text and
+ * prints the likeliest next word, and which words the last one looked at in one head.
  *
  *     cc next_word.c $(pkg-config --cflags --libs attend-model)
  *     ./a.out "the cat sat . the"
@@ -24,7 +24,7 @@ typedef struct reader {
 
 static att_status read_text(reader *r, const char *text) {
   TRY(att_runtime_create(&r->runtime, NULL));
-  TRY(att_model_open(&r->model, r->runtime, NULL, NULL));
+  TRY(att_model_open_builtin(&r->model, r->runtime, "hand"));
   TRY(att_session_create(&r->session, r->model, NULL));
   TRY(att_capture_create(&r->capture, r->session, "blocks.1.attn.hook_pattern", 0, 0));
   TRY(att_encode(&r->text, att_model_tokenizer(r->model), text, strlen(text), NULL));

@@ -7,12 +7,13 @@ function(att_builtin_model name)
   set(ATT_BUILTIN_MODELS ${ATT_BUILTIN_MODELS} "${name}|${files}" PARENT_SCOPE)
 endfunction()
 
-att_builtin_model(hand hand/config.json hand/words.txt hand/model.safetensors)
 # The trained ones are no part of the module for JavaScript, which pages load whole: there a
-# model comes as a file.
+# model comes as a file, and the default one is hand.
 if(NOT ATT_WASM)
   att_builtin_model(story story/story.gguf)
-
+endif()
+att_builtin_model(hand hand/config.json hand/words.txt hand/model.safetensors)
+if(NOT ATT_WASM)
   # induction as it was at each checkpoint of its training, induction@0 …, and at the end.
   set(shared induction/checkpoints/config.json induction/checkpoints/tokenizer.json)
   file(GLOB steps RELATIVE ${CMAKE_CURRENT_LIST_DIR} CONFIGURE_DEPENDS

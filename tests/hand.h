@@ -1,4 +1,4 @@
-/* What tests of the built-in model share: it is opened with a session of its
+/* What tests of the built-in model hand share: it is opened with a session of its
  * own, and asked how likely a word is after a text. Include after support.h. */
 #ifndef ATT_TESTS_HAND_H
 #define ATT_TESTS_HAND_H
@@ -23,7 +23,7 @@ static inline int hand_set_up(void **state) {
   att_runtime_options_init(&options);
   options.threads = 1; /* the model is far too small to share */
   assert_ok(att_runtime_create(&h.runtime, &options));
-  assert_ok(att_model_open_builtin(&h.model, h.runtime, NULL));
+  assert_ok(att_model_open_builtin(&h.model, h.runtime, "hand"));
   assert_ok(att_session_create(&h.session, h.model, NULL));
   return 0;
 }

@@ -9,6 +9,9 @@
 /* What the program answers to its caller. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
+/* What help says of a command without -m: the first row of models/builtin.cmake. */
+#define CLI_USUAL_MODEL "story"
+
 /* The settings shared by all commands. */
 typedef struct cli {
   const char *command; /* "run": for messages */

@@ -68,11 +68,11 @@ const command cmd_explain = {
         "Runs the model on PROMPT and writes out the arithmetic of one query in one head: the "
         "query, its product with each key, scale, mask, softmax, the weighted values and their "
         "sum. Every number is one that the model's own run made.\n\n"
-        "Without PROMPT: the built-in model on a sentence that it was made for. Positions count "
+        "Without PROMPT: a built-in model on a sentence that it was made for. Positions count "
         "from 0, BOS included; the row at "
         "position i predicts the token at i + 1. A word may be several tokens: --words has one "
         "weight for each.\n\n"
-        "  attend explain \"Maya lost her kite\" -m story --query 3 --words  # her: 3",
+        "  attend explain \"Maya lost her kite\" --query 3 --words  # her: 3",
     .options = options,
     .run = run,
 };

@@ -20,8 +20,8 @@ static bool list_tensors;
 
 static const option options[] = {
     {"model", 'm', OPTION_TEXT, &model_path, "MODEL", 0, 0,
-     "Hugging Face directory, .gguf, llama2.c .bin, .safetensors or .npy; default: the built-in "
-     "model"},
+     "Hugging Face directory, .gguf, llama2.c .bin, .safetensors or .npy; "
+     "default: " CLI_USUAL_MODEL},
     {"context", 'c', OPTION_INT, &context, "N", 1, INT32_MAX,
      "positions to reckon the memory of a session for; default: the model's limit"},
     {"tensors", 0, OPTION_FLAG, &list_tensors, NULL, 0, 0, "list every stored tensor"},

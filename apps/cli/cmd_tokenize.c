@@ -168,7 +168,7 @@ const command cmd_tokenize = {
     .least = 0,
     .most = 1,
     .about = "Prints the tokens of TEXT: number, the text they stand for, the bytes of TEXT that "
-             "each covers, and their own bytes. Without -m and -z: the built-in model's words.\n\n"
+             "each covers, and their own bytes. Without -m and -z: the default model's tokens.\n\n"
              "With -z alone the file may be a tokenizer.json or a folder that holds one; a "
              "llama2.c tokenizer.bin needs its model (-m), which says how many entries count.",
     .options = options,

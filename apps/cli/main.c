@@ -65,8 +65,9 @@ static void print_overview(FILE *out) {
   for (int i = 0; i < N_ENTRIES; i++)
     fprintf(out, "  %-10s %s\n", entries[i].name, entries[i].summary);
   fprintf(out, "  %-10s %s\n\n", "help", "all about one command: attend help run");
-  fprintf(out, "A MODEL is a Hugging Face directory, a .gguf, a llama2.c .bin, or none for the\n"
-               "built-in one. Start with: attend demo, or attend lesson river-bank\n");
+  fprintf(out, "A MODEL is a Hugging Face directory, a .gguf, a llama2.c .bin or a built-in one;\n"
+               "without -m it is " CLI_USUAL_MODEL
+               ". Start with: attend demo, or attend lesson river-bank\n");
 }
 
 /* Lines of the text are wrapped each; leading blanks are their indent. Examples, which

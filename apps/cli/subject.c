@@ -89,10 +89,11 @@ int subject_read_text(subject *s, const cli *c, int n, char **operands) {
 static const char *example_of(const char *model) {
   static const struct {
     const char *model, *prompt;
-  } examples[] = {{"hand", "Ada Lovelace met Alan Turing . Ada"}, /* the default one first */
-                  {"story", "Maya lent Ravi her notebook. Ravi lent Maya"}};
+  } examples[] = {{"story", "Maya lent Ravi her notebook. Ravi lent Maya"},
+                  {"hand", "Ada Lovelace met Alan Turing . Ada"}};
+  if (!model) model = att_model_builtin_name(0);
   for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
-    if (!model || strcmp(model, examples[i].model) == 0) return examples[i].prompt;
+    if (strcmp(model, examples[i].model) == 0) return examples[i].prompt;
   return NULL;
 }
 

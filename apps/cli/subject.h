@@ -31,7 +31,7 @@ typedef struct subject {
 } subject;
 
 /* Rows for a command's table of options. */
-#define SUBJECT_MODEL_OPTIONS(s) SUBJECT_MODEL_OPTIONS_OF(s, "hand")
+#define SUBJECT_MODEL_OPTIONS(s) SUBJECT_MODEL_OPTIONS_OF(s, CLI_USUAL_MODEL)
 #define SUBJECT_MODEL_OPTIONS_OF(s, usual)                                                         \
   {"model",                                                                                        \
    'm',                                                                                            \
@@ -40,7 +40,7 @@ typedef struct subject {
    "MODEL",                                                                                        \
    0,                                                                                              \
    0,                                                                                              \
-   "Hugging Face directory, .gguf, llama2.c .bin or a built-in model (hand, story, induction); "   \
+   "Hugging Face directory, .gguf, llama2.c .bin or a built-in model (story, hand, induction); "   \
    "default: " usual},                                                                             \
   {                                                                                                \
     "tokenizer", 'z', OPTION_TEXT, &(s).tokenizer_path, "FILE", 0, 0,                              \

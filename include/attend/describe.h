@@ -25,7 +25,7 @@ typedef struct att_stored_tensor {
   int64_t numbers, bytes;
 } att_stored_tensor;
 
-/* Describes the file or folder at `path`; NULL is the built-in model. A model that
+/* Describes the file or folder at `path`; NULL is the default built-in model. A model that
  * would be refused is described all the same if its format is one that attend
  * knows, a folder even without its weights. NOT_FOUND, IO, UNSUPPORTED (of an unknown
  * format), CORRUPT (so that not even its tensors can be listed), OUT_OF_MEMORY. */

@@ -31,8 +31,8 @@ typedef struct att_open_options {
 ATT_API void att_open_options_init(att_open_options *options);
 
 /* Opens a model from a path: a llama2.c .bin, a Hugging Face directory or a
- * .gguf; where nothing is there, a built-in model of that name. `path` NULL opens
- * the default one. `options` may be NULL. The file
+ * .gguf; where nothing is there, a built-in model of that name. `path` NULL opens the
+ * default one, which is att_model_builtin_name(0). `options` may be NULL. The file
  * must not change while the model is open. NOT_FOUND, IO, CORRUPT,
  * UNSUPPORTED, OUT_OF_MEMORY, CANCELLED. */
 ATT_API att_status att_model_open(att_model **out, att_runtime *runtime, const char *path,
@@ -41,8 +41,10 @@ ATT_API att_status att_model_open(att_model **out, att_runtime *runtime, const c
 /* Opens a model that is compiled in, by name; NULL is the default one.
  * NOT_FOUND lists the names. */
 ATT_API att_status att_model_open_builtin(att_model **out, att_runtime *runtime, const char *name);
-/* The name of built-in model `index`, 0 … ; NULL past the last one. "induction@80" is
- * the model induction as it was after 80 steps of its training. */
+/* The name of built-in model `index`, 0 … ; NULL past the last one. The first is the
+ * default: "story", a small trained model, and "hand", which is set by hand, in
+ * WebAssembly. "induction@80" is the model induction as it was after 80 steps of its
+ * training. */
 ATT_API const char *att_model_builtin_name(int64_t index);
 ATT_API void att_model_close(att_model *model);
 

@@ -49,7 +49,7 @@ typedef struct att_learn_options {
 ATT_API void att_learn_options_init(att_learn_options *options);
 
 /* A learner for the model at `path` (whatever att_model_open reads; NULL: the
- * built-in one), or for a new one as `model` describes (att_init_model draws the
+ * default built-in one), or for a new one as `model` describes (att_init_model draws the
  * same). Families gpt2 and llama, and models built of the same parts; UNSUPPORTED
  * says which part is not. `options` NULL: defaults. Takes all memory that steps
  * need. BAD_ARGUMENT, OUT_OF_MEMORY, TOO_LARGE, and as att_model_open. */

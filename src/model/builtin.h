@@ -34,7 +34,7 @@ const att_builtin_model *att_builtin_model_find(const char *name);
  * folder is; NULL otherwise. */
 const att_builtin_model *att_builtin_meant(const char *path);
 
-/* "hand, story, …" for whoever wanted another name; those of checkpoints ("induction@7")
+/* "story, hand, …" for whoever wanted another name; those of checkpoints ("induction@7")
  * only if that one is of a checkpoint, too. */
 enum { ATT_BUILTIN_NAMES = 1024 };
 void att_builtin_names(char out[ATT_BUILTIN_NAMES], const char *wanted);

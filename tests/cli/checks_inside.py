@@ -14,7 +14,7 @@ from checks_tools import HOSTILE, MODEL, TINY, explain_is_consistent, far, flat,
 
 
 def check_explain_json_of_builtin(program):
-    """attend explain --json of the built-in model is consistent"""
+    """attend explain --json of the model set by hand is consistent"""
     row = read_json(program, "explain", "-m", "hand")
     if row["next"][0]["token"] != "Lovelace" or row["next"][0]["probability"] <= 0.9:
         return f"next is {row['next'][0]}"
@@ -417,14 +417,15 @@ def check_page_tells_nan_from_hidden(program):
 
 def check_trace_gradients(program):
     """gradients of logits are softmax less the token that comes, of a target and of a text"""
+    model = ["-m", "hand"]
     for target in ("Turing", None):
-        value = read_json(program, "trace", "--select", "logits,logits_grad", "--quiet",
+        value = read_json(program, "trace", *model, "--select", "logits,logits_grad", "--quiet",
                           *(["--target", target] if target else []))
         logits, gradients = (t["values"] for t in value["tensors"])
         if value["loss_of"] != ("target" if target else "prompt") or value.get("target") != target:
             return f"loss of {value['loss_of']}"
         tokens, losses = value["tokens"], []
-        wanted = read_json(program, "tokenize", "--", target)["ids"][-1] if target else None
+        wanted = read_json(program, "tokenize", *model, "--", target)["ids"][-1] if target else None
         for i, (row, gradient) in enumerate(zip(logits, gradients)):
             last = i == len(logits) - 1
             token = (wanted if last else None) if target else (None if last else tokens[i + 1])

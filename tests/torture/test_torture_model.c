@@ -8,7 +8,7 @@
 
 typedef struct rig {
   att_runtime *runtime;
-  const char *path; /* NULL: the built-in model */
+  const char *path; /* NULL: the default model */
   bool with_tokenizer;
   att_model *model;
   att_session *session;
@@ -83,6 +83,8 @@ static void test_builtin_survives_every_failing_allocation(void **state) {
   (void)state;
   test_memory memory = {0};
   rig r = {.runtime = test_runtime_of(NULL, 1, &memory), .with_tokenizer = true};
+  test_torture(&memory, open_model, &r);
+  r.path = "hand";
   test_torture(&memory, open_model, &r);
   att_runtime_free(r.runtime);
   assert_no_leak(&memory);

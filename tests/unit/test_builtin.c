@@ -1,7 +1,7 @@
-/* The built-in model: what it promises, how its two heads keep the promise, and
- * where its bytes come from. Expected numbers follow from the weights that
- * models/hand/make.py explains, or come from models/hand/forward.py, which runs
- * them in float64 by itself. All pairs at all distances: long/test_hand_all.c. */
+/* The built-in model hand: what it promises, how its two heads keep the promise, and
+ * where its bytes come from; and what the built-in models share. Expected numbers follow from the
+ * weights that models/hand/make.py explains, or come from models/hand/forward.py, which runs them
+ * in float64 by itself. All pairs at all distances: long/test_hand_all.c. */
 #include "support.h"
 
 #include <sys/stat.h>
@@ -204,14 +204,19 @@ static void the_script_no_longer_makes_the_files(void **state) {
 
 static void the_program_holds_other_bytes_than_the_folder(void **state) {
   (void)state;
-  const att_builtin_model *model = &att_builtin_models[0];
-  assert_string_equal(model->name, "hand");
+  const att_builtin_model *model = att_builtin_model_find("hand");
+  assert_non_null(model);
   assert_int_equal(model->n_files, 3);
   for (int i = 0; i < model->n_files; i++) {
     char path[1024];
     snprintf(path, sizeof path, "%s/models/hand/%s", ATT_SOURCE_DIR, model->files[i].name);
     assert_same_bytes(path, model->files[i].bytes, model->files[i].size);
   }
+  model = att_builtin_model_find("story");
+  assert_non_null(model);
+  assert_int_equal(model->n_files, 1);
+  assert_same_bytes(ATT_SOURCE_DIR "/models/story/story.gguf", model->files[0].bytes,
+                    model->files[0].size);
 }
 
 static void the_folder_gives_other_bits_than_the_built_in_model(void **state) {
@@ -280,9 +285,20 @@ static void a_name_is_left_out_of_the_list(void **state) {
     att_model_close(model);
   }
   assert_int_equal(n, att_builtin_count);
-  assert_string_equal(att_model_builtin_name(0), "hand");
   assert_null(att_model_builtin_name(-1));
   assert_null(att_model_builtin_name(INT64_MAX));
+}
+
+static void the_default_is_another_than_the_first(void **state) {
+  hand *h = *state;
+  att_model *model;
+  assert_string_equal(att_model_builtin_name(0), "story");
+  assert_ok(att_model_open(&model, h->runtime, NULL, NULL));
+  assert_string_equal(att_model_describe(model)->name, "story");
+  att_model_close(model);
+  assert_ok(att_model_open_builtin(&model, h->runtime, NULL));
+  assert_string_equal(att_model_describe(model)->name, "story");
+  att_model_close(model);
 }
 
 static void a_gguf_in_the_program_is_not_the_one_on_the_disk(void **state) {
@@ -329,6 +345,7 @@ int main(void) {
       cmocka_unit_test(an_unknown_name_is_not_answered_with_the_known_ones),
       cmocka_unit_test(a_name_is_not_opened_or_hides_a_folder_of_that_name),
       cmocka_unit_test(a_name_is_left_out_of_the_list),
+      cmocka_unit_test(the_default_is_another_than_the_first),
       cmocka_unit_test(a_gguf_in_the_program_is_not_the_one_on_the_disk),
   };
   return cmocka_run_group_tests(tests, hand_set_up, hand_tear_down);
