@@ -14,7 +14,8 @@ static const option options[] = {
     READING_OPTIONS(request.way),
     {"layer", 'L', OPTION_INT, &request.layer, "l", 0, 1e6, "layer, from 0; default: the last"},
     {"head", 'H', OPTION_INT, &request.head, "h", 0, 1e6,
-     "head, from 0; default: the one with the most to show"},
+     "head, from 0; default: in a decoder's last layer the one that adds most to the likeliest "
+     "token, elsewhere the one that looks hardest at another key"},
     {"query", 0, OPTION_INT, &request.query, "i", 0, 1e9,
      "position that looks, from 0, BOS included; default: the last"},
     {"key", 0, OPTION_INT, &request.key, "j", 0, 1e9,

@@ -6,22 +6,27 @@
 #include "likely.h"
 #include "reading.h"
 
+/* Why it is this head: it was asked for; it adds most to the logit of what comes next; it
+ * has the largest weight on a key other than the first and the query itself. */
+typedef enum head_choice { HEAD_GIVEN, HEAD_SPEAKS, HEAD_LOOKS } head_choice;
+
 /* Rows are copied out of the captures: contiguous, owned by this struct. T keys,
  * D head width, Dv value width. */
 typedef struct explained {
   const subject *what;
   int64_t layer, head, kv_head, query, key; /* which row; the key worked out */
   int64_t layers, heads, kv_heads;
-  bool head_chosen, key_chosen; /* by us, not by the user */
-  bool rotated;                 /* the model turns q and k by their position */
-  bool sunk;                    /* a sink has a share of the softmax's sum */
-  bool biased;                  /* scores differ from scaled ones at a visible key */
-  int64_t n, d, dv;             /* n keys */
-  float *q, *rot_q;             /* [D]; rot_q is q where nothing is rotated */
-  float *k, *rot_k, *v;         /* [T,D] [T,D] [T,Dv] */
-  float *raw, *scaled;          /* [T]: q.k, times the scale; hidden keys -inf */
-  float *scores, *weights;      /* [T]: as softmax gets them, and what it makes */
-  float *shifted, *exps;        /* [T]: score - max, e to that */
+  head_choice chosen;
+  bool key_chosen;         /* by us, not by the user */
+  bool rotated;            /* the model turns q and k by their position */
+  bool sunk;               /* a sink has a share of the softmax's sum */
+  bool biased;             /* scores differ from scaled ones at a visible key */
+  int64_t n, d, dv;        /* n keys */
+  float *q, *rot_q;        /* [D]; rot_q is q where nothing is rotated */
+  float *k, *rot_k, *v;    /* [T,D] [T,D] [T,Dv] */
+  float *raw, *scaled;     /* [T]: q.k, times the scale; hidden keys -inf */
+  float *scores, *weights; /* [T]: as softmax gets them, and what it makes */
+  float *shifted, *exps;   /* [T]: score - max, e to that */
   float max, sum;
   double scale;           /* what turned raw scores into scaled ones */
   bool root_of_d;         /* it is 1/sqrt(D) */
@@ -49,6 +54,12 @@ void explain_free(explained *e);
  * absent view if the model has no such site. */
 att_view explain_site(const explained *e, const char *site);
 att_view explain_attention(const explained *e, const char *site);
+
+/* Row `query` of head `head` of a [H,T,S] site of the attention. */
+att_view explain_row(const explained *e, const char *site, int64_t head);
+
+/* Sets head and chosen, of a layer whose row and what comes next are there. */
+att_status explain_choose_head(explained *e);
 
 /* True if the query sees key j. */
 bool explain_sees(const explained *e, int64_t j);

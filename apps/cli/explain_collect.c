@@ -38,29 +38,8 @@ static float *copied(att_view view) {
   return data;
 }
 
-/* Row `query` of head `head` of a [H,T,S] site. */
-static att_view score_row(const explained *e, const char *site, int64_t head) {
+att_view explain_row(const explained *e, const char *site, int64_t head) {
   return att_view_select(att_view_select(explain_attention(e, site), 0, head), 0, e->query);
-}
-
-/* Of all heads the one with the largest weight on a key that is neither the
- * first token nor the query itself: those two take much attention everywhere
- * and explain little. Across, every key counts. */
-static int64_t choose_head(const explained *e) {
-  int64_t best = 0;
-  float best_weight = -1;
-  for (int64_t h = 0; h < e->heads; h++) {
-    const att_view row = score_row(e, "hook_pattern", h);
-    for (int64_t j = !e->read.across; j < e->n; j++) {
-      if (j == e->query && !e->read.across) continue;
-      float weight = ((const float *)row.data)[j * row.stride[0]];
-      if (weight > best_weight) {
-        best_weight = weight;
-        best = h;
-      }
-    }
-  }
-  return best;
 }
 
 static int64_t strongest(const float *weights, int64_t n) {
@@ -155,10 +134,10 @@ static void find_scale(explained *e) {
 }
 
 static void collect_scores(explained *e) {
-  e->raw = copied(score_row(e, "hook_raw_scores", e->head));
-  e->scaled = copied(score_row(e, "hook_scaled_scores", e->head));
-  e->scores = copied(score_row(e, "hook_attn_scores", e->head));
-  e->weights = copied(score_row(e, "hook_pattern", e->head));
+  e->raw = copied(explain_row(e, "hook_raw_scores", e->head));
+  e->scaled = copied(explain_row(e, "hook_scaled_scores", e->head));
+  e->scores = copied(explain_row(e, "hook_attn_scores", e->head));
+  e->weights = copied(explain_row(e, "hook_pattern", e->head));
   for (int64_t j = 0; j < e->n; j++)
     if (e->scores[j] != -INFINITY && e->scores[j] != e->scaled[j]) e->biased = true;
   find_scale(e);
@@ -202,8 +181,9 @@ static att_status collect_steps(explained *e) {
 
 /* Everything of the one row, out of the captures. */
 static att_status collect_row(explained *e, const explain_request *r) {
-  e->head_chosen = r->head < 0;
-  e->head = r->head < 0 ? choose_head(e) : r->head;
+  e->head = r->head;
+  const att_status status = r->head < 0 ? explain_choose_head(e) : ATT_OK;
+  if (status != ATT_OK) return status;
   e->kv_head = e->head / (e->heads / e->kv_heads);
   collect_vectors(e);
   collect_scores(e);
@@ -221,11 +201,12 @@ int explain_collect(explained *e, const cli *c, const subject *what, const expla
   e->n = e->read.n_keys;
   code = check_request(e, c, r);
   if (code != CLI_OK) return code;
-  char sites[64];
+  char sites[96];
   if (r->block)
     snprintf(sites, sizeof sites, "%lld.*", (long long)e->layer);
-  else
-    snprintf(sites, sizeof sites, "%lld.%s.*", (long long)e->layer, e->read.part);
+  else /* and for the choice of a head hook_resid_post and, where there is one, ln1_post */
+    snprintf(sites, sizeof sites, "%lld.%s.*,%lld.*_post*", (long long)e->layer, e->read.part,
+             (long long)e->layer);
   code = reading_start(&e->read, c, sites, e->query + 1);
   if (code != CLI_OK) return code;
   if (evaluate(e) != ATT_OK || collect_row(e, r) != ATT_OK) return cli_fail_status(c);

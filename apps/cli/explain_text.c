@@ -25,7 +25,7 @@ enum {
   MOST_VALUES = 5,
   NARROW = 60
 };
-static const float LEAST_WEIGHT = 0.001f; /* of a value that is written out */
+static const float LEAST_WEIGHT = 0.02f; /* of a value that is written out */
 
 static label key_at(const cli *c, const explained *e, int64_t position) {
   return subject_label(e->what, &c->term, e->read.key_ids[position], TOKEN_ROOM);
@@ -40,6 +40,24 @@ static void title(const cli *c, int number, const char *text) {
 
 static void remark(const cli *c, const char *text) {
   text_say(&c->term, INK_FAINT, INDENT, "%s", text);
+}
+
+/* Where there was something to choose. */
+static void say_why(const cli *c, const explained *e) {
+  const bool sees_others = !e->read.across && (e->query > 1 || !e->read.causal);
+  if (e->heads == 1 || e->chosen == HEAD_GIVEN) return;
+  if (e->chosen == HEAD_SPEAKS) {
+    const label next = subject_label(e->what, &c->term, e->next[0].id, TOKEN_ROOM);
+    text_say(&c->term, INK_FAINT, INDENT,
+             "This head was chosen because, of all heads of the layer, it adds most to the logit "
+             "of %s, the likeliest to come next. -L and -H choose another, --query another row.",
+             next.text);
+  } else if (sees_others) {
+    remark(c,
+           "This head was chosen because, of all heads of the layer, it gives the largest weight "
+           "to a key that is neither the first token nor the query itself. -L and -H choose "
+           "another, --query another row.");
+  }
 }
 
 static void header(const cli *c, const explained *e) {
@@ -59,11 +77,7 @@ static void header(const cli *c, const explained *e) {
   edit_say(t, &e->read.edited);
   if (e->read.across)
     remark(c, "Attention across: the query is a token of the answer, the keys are the prompt's.");
-  if (e->head_chosen && e->heads > 1 && !e->read.across && (e->query > 1 || !e->read.causal))
-    remark(c,
-           "This head was chosen because, of all heads of the layer, it gives the largest weight "
-           "to a key that is neither the first token nor the query itself. -L and -H choose "
-           "another, --query another row.");
+  say_why(c, e);
 }
 
 static void show_query(const cli *c, const explained *e) {

@@ -23,6 +23,19 @@ def check_explain_json_of_builtin(program):
     return explain_is_consistent(row)
 
 
+def check_explain_chooses_who_speaks(program):
+    """explain takes the head of the last layer that dla finds to speak most (published model)"""
+    for prompt, position in (("Once upon a", 3), ("Lily was a girl. Lily was", 9),
+                             ("There was a dog. The", 8), ("There was a dog. The", 4)):
+        heads = read_json(program, "dla", "-m", MODEL, "--position", str(position), prompt)["parts"]
+        heads = [part for part in heads if part["name"].startswith("L4.H")]
+        loudest = max(heads, key=lambda part: part["share"])["head"]
+        row = read_json(program, "explain", "-m", MODEL, "--query", str(position), prompt)
+        if [row["layer"], row["head"]] != [4, loudest] or len(heads) != 8:
+            return f"{prompt}, {position}: head {row['head']}, not {loudest} of {heads}"
+    return None
+
+
 def check_look_json_is_explain_json(program):
     """look and explain agree on weights and scores"""
     row = read_json(program, "explain", "-m", "hand", "-L", "1")
