@@ -156,28 +156,38 @@ V_BLOCKS(body_tile_blocks_q6_k, BODY_Q6_K)
 #undef V_BLOCKS
 #undef V_BLOCKS_ROWS
 
+#ifndef V_NARROWS
+static inline void vi_store_i8(int8_t *p, vi a) {
+  float bits[VN];
+  int32_t wide[VN];
+  v_store(bits, v_float(a));
+  memcpy(wide, bits, sizeof wide);
+  for (int i = 0; i < VN; i++) p[i] = (int8_t)wide[i];
+}
+#endif
+
+/* Half a block, rounded; the sum of what it has become. */
+V_INLINE int32_t body_narrow_half(int8_t *q, vf x, float inverse) {
+  vi whole = v_to_int(v_add(v_mul(x, v_set1(inverse)), v_copysign(v_set1(0.5f), x)));
+  vi_store_i8(q, whole);
+  return (int32_t)v_tree16(v_from_int(whole)); /* small integers: exact */
+}
+
 static void body_narrow_blocks(int8_t *q, float *scales, int32_t *sums, const float *x, int64_t n) {
   for (int64_t g = 0; g < n; g += 32, x += 32, q += 32) {
     vf a = v_load(x), b = v_load(x + VN), infinite = v_set1(INFINITY);
     vm finite = vm_and(v_lt(v_abs(a), infinite), v_lt(v_abs(b), infinite));
     float most = v_max16(v_max(v_max(v_set1(0.0f), v_abs(a)), v_abs(b)));
     bool good = !vm_any(vm_not(finite)), some = good && !(most < 0x1p-100f);
-    float d = some ? most / 127.0f : 0.0f, inverse = some ? 1.0f / d : 0.0f;
-    scales[g / 32] = good ? d : NAN;
-    sums[g / 16] = sums[g / 16 + 1] = 0;
-    if (!some) {
+    if (some) {
+      float d = most / 127.0f, inverse = 1.0f / d;
+      scales[g / 32] = d;
+      sums[g / 16] = body_narrow_half(q, a, inverse);
+      sums[g / 16 + 1] = body_narrow_half(q + VN, b, inverse);
+    } else {
+      scales[g / 32] = good ? 0.0f : NAN;
+      sums[g / 16] = sums[g / 16 + 1] = 0;
       memset(q, 0, 32);
-      continue;
-    }
-    for (int h = 0; h < 2; h++) {
-      vf y = v_add(v_mul(h ? b : a, v_set1(inverse)), v_copysign(v_set1(0.5f), h ? b : a));
-      vi whole = v_to_int(y);
-      float bits[VN];
-      int32_t wide[VN];
-      v_store(bits, v_float(whole));
-      memcpy(wide, bits, sizeof wide);
-      for (int i = 0; i < VN; i++) q[h * VN + i] = (int8_t)wide[i];
-      sums[g / 16 + h] = (int32_t)v_tree16(v_from_int(whole)); /* small integers: exact */
     }
   }
 }

@@ -135,6 +135,12 @@ static inline vi vi_load_u8(const uint8_t *p) {
   return V2(vi, _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)),
             _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(p + 8))));
 }
+/* Lanes between -128 and 127. */
+static inline void vi_store_i8(int8_t *p, vi x) {
+  __m256i words = _mm256_packs_epi32(x.a, x.b), bytes = _mm256_packs_epi16(words, words);
+  __m128i low = _mm256_castsi256_si128(bytes), high = _mm256_extracti128_si256(bytes, 1);
+  _mm_storeu_si128((__m128i *)p, _mm_unpacklo_epi32(low, high));
+}
 static inline vi vi_set1(int32_t x) { return V2(vi, _mm256_set1_epi32(x), _mm256_set1_epi32(x)); }
 static inline vi vi_iota(void) {
   return V2(vi, _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7),

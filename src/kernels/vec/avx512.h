@@ -135,6 +135,11 @@ static inline void v_store_bf16(uint16_t *p, vf a) {
   _mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(_mm512_srli_epi32(rounded, 16)));
 }
 
+/* Lanes between -128 and 127. */
+static inline void vi_store_i8(int8_t *p, vi a) {
+  _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(a));
+}
+
 /* r[i] lane j <-> r[j] lane i: 4-lane blocks inside registers, then the blocks. */
 static inline void v_transpose16(vf r[VN]) {
   __m512 t[VN];
