@@ -309,5 +309,5 @@ void att_tiles_run_with_results(const att_sdpa_plan *plan, const att_problem *pr
   int64_t positions = plan->tiling.chunk / problem->group, pairs = problem->b * problem->g;
   results_job job = {plan, problem, (problem->t + positions - 1) / positions};
   if (!problem->args->column_sums.data) pairs *= job.chunks;
-  att_parallel_for(plan->runtime, pairs, att_tiles_grain(plan, problem, pairs), run_strips, &job);
+  att_tiles_spread(plan, problem, pairs, run_strips, &job);
 }

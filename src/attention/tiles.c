@@ -21,6 +21,12 @@
 
 /* Pairs of a query and a key that repay the handing out of a piece of work. */
 #define SMALL_PIECE 32768
+/* Multiply-adds that repay the help of other threads at all, and what a piece takes beside its
+ * own: a step of a small model is done sooner alone. */
+#define SMALL_CALL 131072
+#define PIECE_WORK 8192
+/* The same for threads that have to be woken. */
+#define SHORT_CALL (1 << 20)
 
 /* How far behind a piece of b the block lies that follows this one, for a hint. The next span's
  * first is known where numbers are read as they lie in a cache or in pages. */
@@ -291,12 +297,34 @@ static void merge_spans(void *context, int64_t begin, int64_t end, int worker) {
   }
 }
 
-int64_t att_tiles_grain(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces) {
+/* If every row saw every key. */
+static double work_of(const att_problem *p, int64_t pieces) {
+  double work = (double)pieces * PIECE_WORK;
+  for (int64_t b = 0; b < p->b && work < SHORT_CALL; b++) {
+    att_sequence sequence = att_problem_sequence(p, b);
+    work += (double)(p->h * sequence.t) * (double)(sequence.n * (p->d + p->dv));
+  }
+  return work;
+}
+
+/* How many pieces go together. Short sequences go several together: a worker's memory is laid
+ * out for each call of the task, which would take as long as the smallest. */
+static int64_t grain_of(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces) {
   int64_t threads = att_runtime_threads(plan->runtime), one = plan->tiling.chunk * p->s;
   int64_t wanted = SMALL_PIECE / (one > 0 ? one : 1);
   int64_t most = threads > 1 ? pieces / (8 * threads) : pieces;
   if (wanted > most) wanted = most;
   return wanted > 1 ? wanted : 1;
+}
+
+void att_tiles_spread(const att_sdpa_plan *plan, const att_problem *p, int64_t pieces,
+                      att_task *task, void *job) {
+  double work = work_of(p, pieces);
+  int64_t grain = work < SMALL_CALL ? pieces : grain_of(plan, p, pieces);
+  if (work < SHORT_CALL)
+    att_parallel_for_short(plan->runtime, pieces, grain, task, job);
+  else
+    att_parallel_for(plan->runtime, pieces, grain, task, job);
 }
 
 void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem) {
@@ -310,6 +338,5 @@ void att_tiles_run(const att_sdpa_plan *plan, const att_problem *problem) {
   }
   int64_t positions = plan->tiling.chunk / problem->group;
   job.chunks = (problem->t + positions - 1) / positions;
-  int64_t pieces = pairs * job.chunks;
-  att_parallel_for(plan->runtime, pieces, att_tiles_grain(plan, problem, pieces), run_chunks, &job);
+  att_tiles_spread(plan, problem, pairs * job.chunks, run_chunks, &job);
 }

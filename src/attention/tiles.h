@@ -89,9 +89,10 @@ bool att_tile_begin(att_tile_work *w, int64_t pair, int64_t chunk);
 /* Totals of rows that have seen nothing. */
 void att_tile_clear_totals(att_tile_work *w, int64_t row, int64_t rows);
 
-/* How many of `pieces` a worker takes at a time. Short sequences go several together: a
- * worker's memory is laid out for each piece, which would take as long as the smallest. */
-int64_t att_tiles_grain(const att_sdpa_plan *plan, const att_problem *problem, int64_t pieces);
+/* Runs `pieces` of a problem's work, on threads as far as that repays: a step of a small
+ * model is done sooner alone. */
+void att_tiles_spread(const att_sdpa_plan *plan, const att_problem *problem, int64_t pieces,
+                      att_task *task, void *job);
 
 /* Points k and v at keys first … end-1, packing and widening where needed. */
 void att_tile_load_span(att_tile_work *w, int64_t first, int64_t end);

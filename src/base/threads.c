@@ -3,8 +3,6 @@
  * these hold for a caller's executor exactly as for the own pool. */
 #include "base/threads.h"
 
-#include <stdbool.h>
-
 #include "base/float_mode.h"
 
 /* Which runtime's task this thread is inside, and as which worker. */
@@ -30,16 +28,28 @@ static void run_piece(void *context, int64_t begin, int64_t end, int worker) {
   here = outside;
 }
 
-void att_parallel_for(const att_runtime *runtime, int64_t n, int64_t grain, att_task *task,
-                      void *context) {
+static void run_loop(const att_runtime *runtime, int64_t n, int64_t grain, att_task *task,
+                     void *context, bool is_short) {
   loop work = {.runtime = runtime, .task = task, .context = context};
   const att_executor *executor = &runtime->executor;
   bool nested = here.runtime == runtime;
   if (grain < 1) grain = 1;
-  if (n > grain && executor->threads > 1 && !nested)
+  bool shared = n > grain && executor->threads > 1 && !nested;
+  if (shared && is_short && runtime->pool) shared = att_pool_is_near(runtime->pool);
+  if (shared)
     executor->run(n, grain, run_piece, &work, executor->payload);
   else
     att_run_inline(n, grain, run_piece, &work, nested ? here.worker : 0);
+}
+
+void att_parallel_for(const att_runtime *runtime, int64_t n, int64_t grain, att_task *task,
+                      void *context) {
+  run_loop(runtime, n, grain, task, context, false);
+}
+
+void att_parallel_for_short(const att_runtime *runtime, int64_t n, int64_t grain, att_task *task,
+                            void *context) {
+  run_loop(runtime, n, grain, task, context, true);
 }
 
 void att_run_inline(int64_t n, int64_t grain, att_task *task, void *context, int worker) {

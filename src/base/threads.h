@@ -14,6 +14,8 @@
 #ifndef ATT_BASE_THREADS_H
 #define ATT_BASE_THREADS_H
 
+#include <stdbool.h>
+
 #include "base/runtime.h"
 
 #define ATT_THREADS_MAX 256
@@ -22,6 +24,12 @@
  * done and visible to the caller. n <= 0 does nothing; a grain < 1 counts as 1. */
 void att_parallel_for(const att_runtime *runtime, int64_t n, int64_t grain, att_task *task,
                       void *context);
+
+/* The same for a loop that is done sooner than a sleeping thread is up: all pieces are the
+ * calling thread's where the workers of the own pool sleep, unless such loops follow each
+ * other. A worker woken for one product a token costs more than it does. */
+void att_parallel_for_short(const att_runtime *runtime, int64_t n, int64_t grain, att_task *task,
+                            void *context);
 
 /* The same pieces one after the other on the calling thread. */
 void att_run_inline(int64_t n, int64_t grain, att_task *task, void *context, int worker);
@@ -33,6 +41,9 @@ typedef struct att_pool att_pool;
 att_status att_pool_create(att_pool **out, const att_runtime *runtime, int threads);
 void att_pool_free(att_pool *pool, const att_runtime *runtime);
 att_executor att_pool_executor(att_pool *pool);
+
+/* Before a short loop: are workers awake, or worth waking? */
+bool att_pool_is_near(att_pool *pool);
 
 /* Processors this process may use: affinity, and the container's quota. 1 … ATT_THREADS_MAX. */
 int att_processors(void);

@@ -33,8 +33,13 @@
 #define QUIT (UINT64_C(1) << 17)
 #define JOB_SHIFT 18
 
+#define FROM_ABOVE (UINT64_C(1) << 32)
+#define MOST_PIECES (INT64_C(1) << 20) /* of a job; far fewer than what half a word counts */
+
 /* Long enough to bridge the serial code between two loops of a forward pass. */
 #define SPIN_NANOSECONDS 50000
+/* Short loops that follow each other for so long are worth waking somebody. */
+#define ROUSE_NANOSECONDS 100000
 
 typedef struct worker {
   att_pool *pool;
@@ -44,12 +49,13 @@ typedef struct worker {
 
 struct att_pool {
   _Alignas(64) _Atomic uint64_t gate;
-  _Alignas(64) _Atomic int64_t next; /* piece that nobody has taken yet */
+  /* Pieces taken from below, and from above in the upper half of the word. */
+  _Alignas(64) _Atomic uint64_t taken;
 
   /* The job; written by the caller who holds `busy`, while nobody is inside. */
   _Alignas(64) att_task *task;
   void *context;
-  int64_t n, grain, pieces;
+  int64_t first, end, grain, pieces;
 
   atomic_bool busy; /* a call has the pool */
   int threads;
@@ -59,6 +65,9 @@ struct att_pool {
   pthread_cond_t wake, done;
   atomic_int sleepers;
   atomic_bool caller_sleeps;
+  /* Of short loops that found all asleep: when the last one came, and the first of those that
+   * followed each other. */
+  _Atomic int64_t short_last, short_since;
   worker workers[]; /* threads - 1 */
 };
 
@@ -99,12 +108,17 @@ static bool is_empty(att_pool *pool, uint64_t unused) {
   return (atomic_load(&pool->gate) & INSIDE) == 0;
 }
 
+/* Half of the workers begin at the other end: loops that follow each other find most of
+ * their numbers in the same processor's cache. */
 static void take_pieces(att_pool *pool, int number) {
+  const uint64_t step = number % 2 ? FROM_ABOVE : 1;
   for (;;) {
-    int64_t piece = atomic_fetch_add_explicit(&pool->next, 1, memory_order_relaxed);
-    if (piece >= pool->pieces) return;
-    int64_t begin = piece * pool->grain, rest = pool->n - begin;
-    pool->task(pool->context, begin, rest > pool->grain ? begin + pool->grain : pool->n, number);
+    uint64_t taken = atomic_fetch_add_explicit(&pool->taken, step, memory_order_relaxed);
+    int64_t below = (int64_t)(taken & (FROM_ABOVE - 1)), above = (int64_t)(taken / FROM_ABOVE);
+    if (below + above >= pool->pieces) return;
+    int64_t piece = number % 2 ? pool->pieces - 1 - above : below;
+    int64_t begin = pool->first + piece * pool->grain, rest = pool->end - begin;
+    pool->task(pool->context, begin, rest > pool->grain ? begin + pool->grain : pool->end, number);
   }
 }
 
@@ -159,6 +173,22 @@ static void wait_until_empty(att_pool *pool) {
   pthread_mutex_unlock(&pool->lock);
 }
 
+/* One job. */
+static void run_some(att_pool *pool, int64_t first, int64_t end, int64_t grain) {
+  pool->first = first;
+  pool->end = end;
+  pool->grain = grain;
+  pool->pieces = (end - first) / grain + ((end - first) % grain != 0);
+  atomic_store_explicit(&pool->taken, 0, memory_order_relaxed);
+
+  uint64_t job = (atomic_load(&pool->gate) >> JOB_SHIFT) + 1;
+  atomic_exchange(&pool->gate, job << JOB_SHIFT | OPEN);
+  wake_sleepers(pool, pool->pieces - 1);
+  take_pieces(pool, 0);
+  atomic_fetch_and(&pool->gate, ~OPEN);
+  wait_until_empty(pool);
+}
+
 static void run(int64_t n, int64_t grain, att_task *task, void *context, void *payload) {
   att_pool *pool = payload;
   if (atomic_exchange(&pool->busy, true)) {
@@ -167,18 +197,19 @@ static void run(int64_t n, int64_t grain, att_task *task, void *context, void *p
   }
   pool->task = task;
   pool->context = context;
-  pool->n = n;
-  pool->grain = grain;
-  pool->pieces = n / grain + (n % grain != 0);
-  atomic_store_explicit(&pool->next, 0, memory_order_relaxed);
-
-  uint64_t job = (atomic_load(&pool->gate) >> JOB_SHIFT) + 1;
-  atomic_exchange(&pool->gate, job << JOB_SHIFT | OPEN);
-  wake_sleepers(pool, pool->pieces - 1);
-  take_pieces(pool, 0);
-  atomic_fetch_and(&pool->gate, ~OPEN);
-  wait_until_empty(pool);
+  int64_t most = grain > INT64_MAX / MOST_PIECES ? n : grain * MOST_PIECES;
+  for (int64_t first = 0; first < n; first += most) {
+    if (most > n - first) most = n - first;
+    run_some(pool, first, first + most, grain);
+  }
   atomic_store(&pool->busy, false);
+}
+
+bool att_pool_is_near(att_pool *pool) {
+  if (atomic_load(&pool->sleepers) < pool->threads - 1) return true;
+  int64_t now = nanoseconds(), last = atomic_exchange(&pool->short_last, now);
+  if (now - last > SPIN_NANOSECONDS) atomic_store(&pool->short_since, now);
+  return now - atomic_load(&pool->short_since) > ROUSE_NANOSECONDS;
 }
 
 /* Ends and joins the first `count` workers. */

@@ -16,8 +16,9 @@
  * C through memory): 256 gave 0.9 of the rate of 1024. With few rows panels
  * only pass by, whole. */
 #define K_BLOCK 1024
-/* Columns and rows of a piece. */
+/* Columns and rows of a piece; columns where there are few rows. */
 #define N_BLOCK 512
+#define N_BLOCK_OF_FEW 2048
 #define M_BLOCK 240
 /* Rows of a piece where they do not lie in line. */
 #define ROWS_APART 16
@@ -31,6 +32,16 @@
  * kernels take at once, of few rows (four at most) and of more. */
 #define PANELS_AHEAD_OF_FEW 4
 #define PANELS_AHEAD 2
+/* What it costs to hand out pieces to other threads, in bytes of panels that could pass by
+ * meanwhile, two multiply-adds counting as one: at once, and for each number of x and y,
+ * which goes from one processor's cache to another's. Measured on chains of products: two
+ * threads break even at 100 to 160 kB of one row, 200 to 400 of 4 to 16. */
+#define SHARING (128 << 10)
+#define MOVING 32
+/* The same for a thread that has to be woken. */
+#define WAKING (1 << 20)
+/* Panels of a piece that is not too narrow. */
+#define NARROW 8
 /* The strip: steps of two panels, on the stack of a worker. */
 #define STRIP 512
 #define STRIP_PANELS 2
@@ -264,6 +275,40 @@ static void product_some(void *context, int64_t begin, int64_t end, int worker) 
   }
 }
 
+static int64_t parts_of(int64_t n, int64_t most) { return (n + most - 1) / most; }
+
+/* What passes by, less what sharing it moves. */
+static double worth_sharing(const product_job *job) {
+  const att_packed *w = job->args->w;
+  double m = (double)job->args->m, n = (double)w->n, k = (double)(job->k_end - job->k_first);
+  double work = (double)panels_of(w->n) * (double)job->panel_bytes + 0.5 * m * n * k;
+  return job->m_pieces == 1 ? work - MOVING * m * (n + k) : work;
+}
+
+/* Columns so that all threads have work: twice as many pieces as threads, unless they would
+ * be narrow. */
+static void cut_columns(product_job *job, int64_t threads) {
+  int64_t panels = panels_of(job->args->w->n), most = N_BLOCK;
+  if (job->args->m <= FEW_ROWS && !job->args->y_rows) most = N_BLOCK_OF_FEW;
+  int64_t pieces = parts_of(panels, most / ATT_PANEL);
+  for (int64_t times = 1; times <= 2 && threads > 1; times++) {
+    int64_t wanted = parts_of(times * threads, job->m_pieces);
+    if (pieces < wanted && (times == 1 || panels >= wanted * NARROW)) pieces = wanted;
+  }
+  int64_t share = parts_of(panels, pieces);
+  if (share >= NARROW) share = parts_of(share, PANELS_AHEAD_OF_FEW) * PANELS_AHEAD_OF_FEW;
+  job->n_block = share * ATT_PANEL;
+}
+
+/* Rows in pieces of about one size. */
+static void cut_rows(product_job *job) {
+  int64_t m = job->args->m, step = job->kernels->tile_rows;
+  job->m_block = ROWS_APART;
+  if (!job->args->y_rows)
+    job->m_block = least(parts_of(parts_of(m, parts_of(m, M_BLOCK)), step) * step, M_BLOCK);
+  job->m_pieces = parts_of(m, job->m_block);
+}
+
 void att_product(const att_runtime *runtime, const att_product_args *args) {
   const att_packed *w = args->w;
   if (args->m == 0 || w->n == 0) return;
@@ -273,16 +318,15 @@ void att_product(const att_runtime *runtime, const att_product_args *args) {
                      .y_stride = args->y_stride,
                      .k_first = args->k_first,
                      .k_end = args->k_count ? args->k_first + args->k_count : w->k,
-                     .panel_bytes = att_packed_bytes(w->dtype, ATT_PANEL, w->k),
-                     .m_block = args->y_rows ? ROWS_APART : M_BLOCK,
-                     .n_block = N_BLOCK};
-  /* Few rows: cut columns finer, so that all threads have work. */
+                     .panel_bytes = att_packed_bytes(w->dtype, ATT_PANEL, w->k)};
+  cut_rows(&job);
   int threads = runtime->executor.threads;
-  if (args->m < M_BLOCK && threads > 1) {
-    int64_t share = (panels_of(w->n) + 2 * threads - 1) / (2 * threads) * ATT_PANEL;
-    if (share < job.n_block) job.n_block = share;
-  }
-  job.m_pieces = (args->m + job.m_block - 1) / job.m_block;
-  int64_t pieces = job.m_pieces * ((w->n + job.n_block - 1) / job.n_block);
-  att_parallel_for(runtime, pieces, 1, product_some, &job);
+  double worth = worth_sharing(&job);
+  bool shared = threads > 1 && worth > SHARING;
+  cut_columns(&job, shared ? threads : 1);
+  int64_t pieces = job.m_pieces * parts_of(w->n, job.n_block), grain = shared ? 1 : pieces;
+  if (worth < WAKING)
+    att_parallel_for_short(runtime, pieces, grain, product_some, &job);
+  else
+    att_parallel_for(runtime, pieces, grain, product_some, &job);
 }

@@ -39,8 +39,11 @@ static void check_coverage(const att_runtime *runtime, int64_t n, int64_t grain)
   coverage c = {.n = n, .grain = grain < 1 ? 1 : grain, .threads = runtime->executor.threads};
   c.hits = calloc((size_t)n + 1, 1);
   att_parallel_for(runtime, n, grain, cover, &c);
+  att_parallel_for_short(runtime, n, grain, cover, &c);
   assert_int_equal(atomic_load(&c.failures), 0);
-  for (int64_t i = 0; i < n; i++) assert_int_equal(c.hits[i], 1);
+  int64_t wrong = 0;
+  for (int64_t i = 0; i < n; i++) wrong += c.hits[i] != 2;
+  assert_int_equal(wrong, 0);
   free(c.hits);
 }
 
@@ -57,6 +60,16 @@ static void an_index_that_is_left_out_or_done_twice(void **state) {
     test_runtime_stop(&runtime);
     assert_no_leak(&memory);
   }
+}
+
+static void a_loop_of_more_pieces_than_a_job_has(void **state) {
+  (void)state;
+  test_memory memory = {0};
+  att_runtime runtime = test_runtime(&memory);
+  test_runtime_start(&runtime, 3);
+  check_coverage(&runtime, (2 << 20) + 5, 1);
+  check_coverage(&runtime, 3 << 20, 2);
+  test_runtime_stop(&runtime);
 }
 
 typedef struct extent {
@@ -120,6 +133,60 @@ static void workers_that_never_help(void **state) {
     }
     test_runtime_stop(&runtime);
   }
+}
+
+typedef struct crowd {
+  int64_t nanoseconds; /* of a piece */
+  pthread_t caller;
+  atomic_int others; /* pieces of other threads */
+} crowd;
+
+static void take_time(void *context, int64_t begin, int64_t end, int worker) {
+  crowd *c = context;
+  (void)begin, (void)end, (void)worker;
+  if (!pthread_equal(pthread_self(), c->caller)) atomic_fetch_add(&c->others, 1);
+  struct timespec moment = {0, c->nanoseconds};
+  nanosleep(&moment, NULL);
+}
+
+/* Some microseconds; a loop of these is over sooner than a thread is awake. */
+static void add_nothing(void *context, int64_t begin, int64_t end, int worker) {
+  crowd *c = context;
+  (void)begin, (void)end, (void)worker;
+  if (!pthread_equal(pthread_self(), c->caller)) atomic_fetch_add(&c->others, 1);
+  for (volatile int i = 0; i < 2000; i++) continue;
+}
+
+/* Pieces of 5 ms leave time enough to come for whoever is woken. */
+static void a_short_loop_that_wakes_a_sleeper(void **state) {
+  (void)state;
+  test_memory memory = {0};
+  att_runtime runtime = test_runtime(&memory);
+  test_runtime_start(&runtime, 2);
+  int alone = 0;
+  for (int round = 0; round < 5; round++) {
+    struct timespec rest = {0, 50000000};
+    nanosleep(&rest, NULL);
+    crowd c = {.nanoseconds = 5000000, .caller = pthread_self()};
+    att_parallel_for_short(&runtime, 4, 1, take_time, &c);
+    alone += atomic_load(&c.others) == 0;
+  }
+  assert_true(alone > 0); /* a busy machine may keep a worker from falling asleep, now and then */
+  test_runtime_stop(&runtime);
+}
+
+static void short_loops_that_never_get_help(void **state) {
+  (void)state;
+  test_memory memory = {0};
+  att_runtime runtime = test_runtime(&memory);
+  test_runtime_start(&runtime, 2);
+  struct timespec rest = {0, 50000000};
+  nanosleep(&rest, NULL);
+  crowd c = {.caller = pthread_self()};
+  for (int round = 0; round < 1000000 && atomic_load(&c.others) == 0; round++)
+    att_parallel_for_short(&runtime, 4, 1, add_nothing, &c);
+  assert_true(atomic_load(&c.others) > 0);
+  test_runtime_stop(&runtime);
 }
 
 static void add_one(void *context, int64_t begin, int64_t end, int worker) {
@@ -307,10 +374,10 @@ static void a_callers_executor_that_is_not_used(void **state) {
   att_runtime runtime = test_runtime(&memory);
   runtime.executor = (att_executor){.threads = 2, .run = run_foreign, .payload = &calls};
   check_coverage(&runtime, 1000, 7);
-  assert_int_equal(calls, 1);
+  assert_int_equal(calls, 2); /* a loop, and a short one */
   nest n = {.outer = &runtime};
   att_parallel_for(&runtime, 10, 1, outer_same_runtime, &n);
-  assert_int_equal(calls, 2); /* the ten nested loops ran inline */
+  assert_int_equal(calls, 3); /* the ten nested loops ran inline */
   assert_int_equal(atomic_load(&n.wrong), 0);
   assert_int_equal(atomic_load(&n.inner_indices), 90);
 }
@@ -414,8 +481,11 @@ static void a_count_of_processors_that_makes_no_sense(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(an_index_that_is_left_out_or_done_twice),
+      cmocka_unit_test(a_loop_of_more_pieces_than_a_job_has),
       cmocka_unit_test(a_huge_range_that_overflows),
       cmocka_unit_test(workers_that_never_help),
+      cmocka_unit_test(a_short_loop_that_wakes_a_sleeper),
+      cmocka_unit_test(short_loops_that_never_get_help),
       cmocka_unit_test(a_worker_that_misses_or_repeats_a_loop),
       cmocka_unit_test(a_wake_up_that_is_lost),
       cmocka_unit_test(a_pool_that_spins_while_there_is_nothing_to_do),
