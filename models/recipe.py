@@ -24,6 +24,6 @@ def write(out, contents, hashes):
 
 
 def hashes(numbers, whole):
-    """The recipe's, without that of a training text that is not the whole."""
+    """The recipe's, without those of a training text that is not the whole."""
     return {name: digest for name, digest in numbers["sha256"].items()
-            if whole or name != "train.txt"}
+            if whole or not name.startswith("train.")}

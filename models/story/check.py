@@ -1,5 +1,4 @@
 """What must hold of the files that make.py writes: train.txt against pairs.jsonl."""
-import collections
 import json
 import os
 import re
@@ -34,8 +33,7 @@ def held_words(grammar, lines):
 
 def masked(grammar):
     """A function from a text to its frame: every name and word of a list is one mark."""
-    taken = grammar.listed | {name.lower() for name in grammar.names}
-    return lambda text: tuple("_" if word.lower() in taken else word
+    return lambda text: tuple("_" if word.lower() in grammar.listed else word
                               for word in WORD.findall(text))
 
 
@@ -53,16 +51,21 @@ def held_frames(grammar, lines, pairs):
             yield f"the frame of a pair in the training text: {asked}"
 
 
-def bag(text):
-    return collections.Counter(word.lower() for word in WORD.findall(text))
+def without(pair):
+    """The prefix without its deciding words, each of which is the last of its kind."""
+    rest, kept = pair["prefix"], []
+    for decides in reversed(pair["deciding"]):
+        rest, _, after = rest.rpartition(decides)
+        kept.append(after)
+    return [*kept, rest]
 
 
 def twins(left, right):
-    """Twins ask the same after the same words in another order, and answer in reverse."""
+    """Twins ask the same where only what decides differs, and answer in reverse."""
     if (left["a"], left["b"]) != (right["b"], right["a"]) or left["a"] == left["b"]:
         yield f"no twins: {left} {right}"
-    if bag(left["prefix"]) != bag(right["prefix"]):
-        yield f"not the same words: {left['prefix']} | {right['prefix']}"
+    if without(left) != without(right):
+        yield f"not the same but for what decides: {left['prefix']} | {right['prefix']}"
     for pair, other in ((left, right), (right, left)):
         near = WORD.findall(pair["prefix"])[-LEAST_DISTANCE:]
         if near != WORD.findall(other["prefix"])[-LEAST_DISTANCE:]:

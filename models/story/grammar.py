@@ -7,7 +7,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from draw import Draw  # noqa: E402
 
 SLOT = re.compile(r"\{(a )?(\w+?)(\d?)\}")
-CHOICE = re.compile(r"\[([^\[\]|]*)\|([^\[\]|]*)\]")
+CHOICE = re.compile(r"[\[<]([^\[\]<>|]*)(?:\|([^\[\]<>|]*))?[\]>]")
+MARKS = "\1", "\2"  # around what <|> said, in texts on their way to marks()
+PARTS = ("begin", "end"), ("first", "second")  # of names, of things
 WORD = re.compile(r"\w+|[^\w\s]")
 
 
@@ -17,15 +19,22 @@ class Grammar:
         self.words = set()                      # names of the lists of single words
         self.stories, self.held_stories = [], []  # (kind, parts, templates)
         self.listed = set()                     # words of lists and names, in small letters
-        self.names = []                         # all that a beginning and an end make
+        self.names = []                         # made of two parts, without a sex
         with open(path, encoding="utf-8") as stream:
             self._read(stream)
-        parts = self.lists["begin"], self.lists["end"]
-        self.listed = {entry.lower() for name in self.words for lists in (self.lists, self.held)
-                       for entry in lists.get(name, ()) if entry not in sum(parts, [])}
+        self.listed = {entry.lower() for name in self.words - set(sum(PARTS, ()))
+                       for lists in (self.lists, self.held) for entry in lists.get(name, ())}
+        self.names, made = (self._made(*parts) for parts in PARTS)
+        simple = self.lists["thing"]
+        self.lists["thing"] = simple * (len(made) // len(simple)) + made  # as many of each
+
+    def _made(self, first, second):
+        """All that two lists of parts make, but what the texts say anyhow."""
         taken = self.listed | self._said()
-        self.names = [begin + end for begin in parts[0] for end in parts[1]
-                      if (begin + end).lower() not in taken]
+        made = [one + two for one in self.lists[first] for two in self.lists[second]]
+        made = [word for word in made if word.lower() not in taken]
+        self.listed |= {word.lower() for word in made}
+        return made
 
     def _read(self, stream):
         entries, single = None, False
@@ -56,6 +65,11 @@ class Grammar:
         return {word.lower() for line in lines for word in WORD.findall(line)}
 
 
+def _version(match, version):
+    """What a choice says; of a mark without a choice, both versions say the same."""
+    return match.group(version + 1) if match.group(2) is not None else match.group(1)
+
+
 class Story:
     """One template with everything drawn but the version: text(0) and text(1) are twins."""
 
@@ -63,18 +77,36 @@ class Story:
         self.lists = {**grammar.lists, **(grammar.held if held else {})}
         self.draw = draw
         self.bound, self.last = {}, {}  # entries of numbered slots; the last one of other slots
-        self._draw_people(grammar, held)
-        self.plan = re.sub(" +", " ", self._expand(template)).strip()
+        self.people = self._people(grammar, held)
+        plan = re.sub(" +", " ", self._expand(template)).strip()
+        self.plan = re.sub(r"\{([ABCXY])\}", lambda match: self.people[match.group(1)], plan)
 
-    def _draw_people(self, grammar, held):
-        self.known = not held and self.draw.below(5) < 2
-        if self.known:
-            girl, boy = (self.draw.one_of(self.lists[kind]) for kind in ("girl", "boy"))
-            self.people = ({"A": girl, "B": boy}, {"A": boy, "B": girl})
+    def _people(self, grammar, held):
+        """What stands for {A} … {Y}; names that no list knows need a title where the sex matters."""
+        girls, boys = self.lists["girl"], self.lists["boy"]
+        unknown = self.lists["person"] if held else grammar.names
+        one, two, three = self._some(unknown, 3)
+        people = {"X": one, "Y": two}
+        if held or self.draw.below(5) > 1:
+            first, second = self._some(range(len(self.lists["lady"])), 2)
+            ladies, lords = self.lists["lady"], self.lists["lord"]
+            people["A"] = f"[{ladies[first]}|{lords[first]}] {one}"
+            people["B"] = f"[{lords[first]}|{ladies[first]}] {two}"
+            people["C"] = f"{self.draw.one_of((ladies, lords))[second]} {three}"
         else:
-            names = self.lists["person"] if held else grammar.names
-            first = self.draw.one_of(names)
-            self.people = ({"A": first, "B": self._other(names, [first])},) * 2
+            girl, boy, third = self.draw.one_of(girls), self.draw.one_of(boys), self.draw.one_of(
+                (girls, boys))
+            people["A"], people["B"] = f"[{girl}|{boy}]", f"[{boy}|{girl}]"
+            people["C"] = self._other(third, (girl, boy))
+        if not held and not self.draw.below(3):
+            people["X"], people["Y"] = self._some(girls + boys, 2)
+        return people
+
+    def _some(self, entries, count):
+        chosen = []
+        while len(chosen) < count:
+            chosen.append(self._other(entries, chosen))
+        return chosen
 
     def _other(self, entries, than):
         """One of the entries, but not of those; a list has more of them than a story asks for."""
@@ -88,19 +120,13 @@ class Story:
 
     def _fill(self, match):
         article, name, number = match.groups()
-        if name in ("A", "B"):
+        if name in "ABCXY":
             return match.group(0)
-        if name == "known":
-            return self._expand(self._introduction())
         filled = self._entry(name.lower() if article else name, number)
         if not article:
             return filled
         text = ("an " if filled[0] in "aeiou" else "a ") + filled
         return text.capitalize() if name[0].isupper() else text
-
-    def _introduction(self):
-        kind = self.draw.below(3) if self.known else 0
-        return ("{meet}", "{met}", "")[kind]
 
     def _entry(self, name, number):
         if not number:
@@ -112,11 +138,25 @@ class Story:
         return self._expand(self.bound[name, number])
 
     def _say(self, plan, version):
-        plan = CHOICE.sub(lambda match: match.group(version + 1), plan)
-        return re.sub(r"\{([AB])\}", lambda match: self.people[version][match.group(1)], plan)
+        return CHOICE.sub(lambda match: _version(match, version), plan)
 
     def text(self, version):
         return self._say(self.plan, version)
+
+    def marks(self, version):
+        """Begin and end in the text of what stands between < and >, with the space before."""
+        begin, end = MARKS
+        plan = re.sub(" ?<", lambda match: begin + match.group(0), self.plan).replace(">", ">" + end)
+        parts = re.split(f"([{begin}{end}])", self._say(plan, version))
+        at, spans = 0, []
+        for part in parts:
+            if part == begin:
+                spans.append([at])
+            elif part == end:
+                spans[-1].append(at)
+            else:
+                at += len(part)
+        return spans
 
     def pair(self, version):
         """What is asked at the last [|]: prefix, the right answer, the wrong one, the words
@@ -124,22 +164,23 @@ class Story:
         *before, last = list(CHOICE.finditer(self.plan))
         head = self.plan[:last.start()]
         space = " " if head.endswith(" ") else ""
-        deciding = [self._say(match.group(version + 1), version) for match in before]
+        deciding = [_version(match, version) for match in before]
         after = self._say(head[before[-1].end():], version)
         return {"prefix": self._say(head, version).rstrip(),
-                "a": space + self._say(last.group(version + 1), version),
-                "b": space + self._say(last.group(2 - version), version),
+                "a": space + _version(last, version),
+                "b": space + _version(last, 1 - version),
                 "deciding": deciding, "distance": len(WORD.findall(after))}
 
 
 def stories(grammar, seed, first, count):
-    """Training stories by their numbers: each depends on the seed and its number alone."""
+    """Training stories and their versions, by their numbers: each depends on the seed and
+    its number alone."""
     kinds = [templates for _, parts, templates in grammar.stories for _ in range(parts)]
     for number in range(first, first + count):
         draw = Draw(seed, number)
         template = draw.one_of(draw.one_of(kinds))
         version = draw.below(2)
-        yield Story(grammar, template, draw, held=False).text(version)
+        yield Story(grammar, template, draw, held=False), version
 
 
 def held_stories(grammar, seed, each, held):

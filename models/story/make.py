@@ -6,6 +6,7 @@
     python3 models/story/make.py OUT --ngram           a 5-gram model of the text on the pairs
 
     train.txt         stories for training, a line each
+    train.marks       where in it, in bytes, is what the story before decides
     templates.txt     held-out templates with the words of training
     held.txt          held-out templates with held-out names and things
     pairs.jsonl       minimal pairs from these, for attend eval --pairs
@@ -33,11 +34,22 @@ def pairs(grammar, seed, each):
             yield {**story.pair(version), "category": kind}
 
 
+def marks(stories):
+    """A line "BEGIN END" for each mark of all stories; the text is ASCII, so bytes are letters."""
+    at = 0
+    for story, version in stories:
+        for begin, end in story.marks(version):
+            yield f"{at + begin} {at + end}"
+        at += len(story.text(version)) + 1
+
+
 def contents(numbers, count):
     """The files' lines by their names."""
     grammar = g.Grammar(os.path.join(HERE, "english.grammar"))
     seed, texts = numbers["seed"], numbers["texts_each"]
-    yield "train.txt", g.stories(grammar, seed, 0, count)
+    stories = list(g.stories(grammar, seed, 0, count))
+    yield "train.txt", (story.text(version) for story, version in stories)
+    yield "train.marks", marks(stories)
     for name, held in (("templates.txt", False), ("held.txt", True)):
         told = enumerate(g.held_stories(grammar, seed + 1, texts, held))
         yield name, (story.text(number % 2) for number, (_, _, story) in told)

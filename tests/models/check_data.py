@@ -19,9 +19,11 @@ import tempfile
 import checks
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# The first 1500 lines of train.txt by sha256.
-BEGINNING = {"story": "4444de4e6f53b446024bb3a5f22e2cb54b32e10acf4659d0864c157f6765d29d",
-             "induction": "a795e4774e0854cd59a140a2f318398b4e7411d084ba8909333e7f2c6e784681"}
+# The first 1500 lines of the training text by sha256.
+BEGINNING = {
+    "story": {"train.txt": "e8529c8cc39a9745926ee5fa8084a33aea2e01c6d4ed716598a038c11f9c5d6d",
+              "train.marks": "804058ca9b16cc0a2b65e673324e78b10d1c1ffd29c2266aa1786723b996efd8"},
+    "induction": {"train.txt": "a795e4774e0854cd59a140a2f318398b4e7411d084ba8909333e7f2c6e784681"}}
 SHORT = 1500
 
 
@@ -55,8 +57,8 @@ def check_bytes(run):
     for model in ("story", "induction"):
         numbers = json.loads(read(TOP, "models", model, "recipe.json"))
         for name, wanted in numbers["sha256"].items():
-            if name == "train.txt" and not run.whole:
-                wanted = BEGINNING[model]
+            if not run.whole:
+                wanted = BEGINNING[model].get(name, wanted)
             with open(os.path.join(run.folder[model], name), "rb") as stream:
                 got = hashlib.sha256(stream.read()).hexdigest()
             if got != wanted:
@@ -96,10 +98,10 @@ def check_refusals(run):
         return lambda text: text.replace(lines[0], json.dumps({**first, **members}), 1)
 
     near = first["prefix"] + " now"
-    return (refused(run, "train.txt", lambda text: text + "A word to Sasha.\n", "person") or
-            refused(run, "train.txt", lambda text: text + "The old TRUMPET.\n", "thing") or
+    return (refused(run, "train.txt", lambda text: text + "A word to Marlow.\n", "person") or
+            refused(run, "train.txt", lambda text: text + "The old TEAPOT.\n", "thing") or
             refused(run, "train.txt", lambda text: text + asked + " ball.\n", "the frame") or
-            refused(run, "pairs.jsonl", replaced(prefix="Well. " + first["prefix"]), "same words") or
+            refused(run, "pairs.jsonl", replaced(prefix="Well. " + first["prefix"]), "the same but for") or
             refused(run, "pairs.jsonl", replaced(prefix=near), "before the answer tell") or
             refused(run, "pairs.jsonl", replaced(distance=3), "only 3 words back") or
             refused(run, "pairs.jsonl", replaced(deciding=["queen"]), "do not stand before") or
@@ -109,7 +111,7 @@ def check_refusals(run):
 def check_categories(run):
     """a category has too few pairs to be measured"""
     counts = collections.Counter(pair["category"] for pair in pairs_of(run.folder["story"]))
-    wanted = {"pronoun": 150, "it": 60, "because": 60, "bank": 60, "name": 60, "surname": 40,
+    wanted = {"her": 150, "it": 60, "because": 60, "bank": 60, "name": 60, "surname": 40,
               "thing": 60, "list": 40, "quote": 40}
     short = {name for name, least in wanted.items() if counts[name] < least}
     return f"too few: {short}" if short or set(counts) != set(wanted) else None
