@@ -181,7 +181,7 @@ V_INLINE void body_values_block(const att_tile *t, int64_t row, int64_t panel, c
 /* All rows, up to four at a time, and never more than a tile has. */
 #define V_QUANT_STEP (V_TILE_ROWS < 4 ? V_TILE_ROWS : 4)
 #define V_QUANT_ROWS(which, P, four)                                                               \
-  for (int64_t row = 0; row < t->rows; row += V_QUANT_STEP) {                                      \
+  for (; row < t->rows; row += V_QUANT_STEP) {                                                     \
     int64_t left = t->rows - row;                                                                  \
     if (V_QUANT_STEP == 4 && left >= 4)                                                            \
       body_##which##_block(t, row, panel, V_QUANT_STEP, P, four);                                  \
@@ -195,14 +195,33 @@ V_INLINE void body_values_block(const att_tile *t, int64_t row, int64_t panel, c
 #define V_QUANT(name, which, four)                                                                 \
   static void name(const att_tile *t) {                                                            \
     int64_t panels = (t->cols + VN - 1) / VN, panel = 0;                                           \
-    for (; panel + V_QUANT_PANELS <= panels; panel += V_QUANT_PANELS)                              \
+    V_QUANT_MANY(which, four)                                                                      \
+    for (; panel + V_QUANT_PANELS <= panels; panel += V_QUANT_PANELS) {                            \
+      int64_t row = 0;                                                                             \
       V_QUANT_ROWS(which, V_QUANT_PANELS, four)                                                    \
-    for (; panel < panels; panel++) V_QUANT_ROWS(which, 1, four)                                   \
+    }                                                                                              \
+    for (; panel < panels; panel++) {                                                              \
+      int64_t row = 0;                                                                             \
+      V_QUANT_ROWS(which, 1, four)                                                                 \
+    }                                                                                              \
   }
+#if V_TILE_ROWS > 8 && V_TILE_PANELS > 1
+/* A number unpacked serves eight rows. */
+#define V_QUANT_MANY(which, four)                                                                  \
+  for (; t->rows >= 8 && panel + V_TILE_PANELS <= panels; panel += V_TILE_PANELS) {                \
+    int64_t row = 0;                                                                               \
+    for (; row + 8 <= t->rows; row += 8)                                                           \
+      body_##which##_block(t, row, panel, 8, V_TILE_PANELS, four);                                 \
+    V_QUANT_ROWS(which, V_TILE_PANELS, four)                                                       \
+  }
+#else
+#define V_QUANT_MANY(which, four)
+#endif
 V_QUANT(body_tile_keys_q8, keys, false)
 V_QUANT(body_tile_keys_q4, keys, true)
 V_QUANT(body_tile_values_q8, values, false)
 V_QUANT(body_tile_values_q4, values, true)
 #undef V_QUANT
 #undef V_QUANT_ROWS
+#undef V_QUANT_MANY
 #undef V_QUANT_STEP
