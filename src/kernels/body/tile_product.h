@@ -153,7 +153,10 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
   const unsigned char *b = (const unsigned char *)t->b + panel * b_panel * (kind ? 2 : 4);
   float *c = t->c + row * t->c_row + panel * VN;
 
-  const bool ahead = row == 0 && !fetches && t->ahead;
+  /* Two blocks of rows fetch a panel each, so that memory does not rest beside the second. */
+  const bool turns = P == 2 && t->rows >= 2 * R;
+  const bool ahead = (row == 0 || (turns && row == R)) && !fetches && t->ahead;
+  const int64_t next = t->ahead + row / R * b_panel * (kind ? 2 : 4);
   body_fetch fetch = {0};
   if (fetches) fetch = body_fetch_begin(&t->fetch, panel + row / V_TILE_ROWS);
 
@@ -170,7 +173,11 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
     vf column[V_MOST_PANELS];
     V_HIDE(b);
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
-    if (V_FETCHES && (R <= 4 || ahead))
+    if (V_FETCHES && R > 4 && ahead) {
+      body_product_fetch(b, next);
+      if (P == 2 && !turns) body_product_fetch(b, next + b_panel * (kind ? 2 : 4));
+    }
+    if (V_FETCHES && R <= 4)
       for (int p = 0; p < P; p++) body_product_fetch(b, p * b_panel * (kind ? 2 : 4) + t->ahead);
     if (fetches) body_fetch_step(&fetch);
     for (int r = 0; r < R; r++) {
