@@ -59,14 +59,18 @@ void vector_show(const term *t, const char *name, const float *x, int64_t n, vec
     show_sparse(t, style, x, n, indent);
     return;
   }
-  int column = indent;
-  int64_t shown = style.most > 0 && style.most < n ? style.most : n;
-  for (int64_t i = 0; i < shown; i++) {
+  bool whole = style.most == 0 || style.most >= n;
+  char rest[32] = "";
+  if (!whole) snprintf(rest, sizeof rest, "  … (%lld)", (long long)n);
+  int column = indent, rest_columns = text_width(t, rest);
+  for (int64_t i = 0; i < (whole ? n : style.most); i++) {
     char number[NUMBER_BYTES];
     number_write(number, style.format, x[i]);
-    make_room(t, &column, indent, (int)strlen(number) + 2);
+    int columns = (int)strlen(number) + 2;
+    if (!whole && i > 0 && column + columns + rest_columns > t->width) break;
+    make_room(t, &column, indent, columns);
     printf("  %s%s%s", t->inks[style.color], number, t->inks[INK_OFF]);
   }
-  if (n > shown) text_put(t, "  … (%lld)", (long long)n);
+  text_put(t, "%s", rest);
   putchar('\n');
 }

@@ -7,7 +7,8 @@
 #include "number.h"
 #include "term.h"
 
-/* How a vector is written: at most `most` numbers (0: all), each in one format. */
+/* How a vector is written: at most `most` numbers (0: all), then as many as one line has
+ * room for; each in one format. */
 typedef struct vector_style {
   ink color;
   number_format format;
