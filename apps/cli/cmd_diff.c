@@ -22,8 +22,8 @@ static int64_t top = 8, layer = -1;
 static const option options[] = {
     SUBJECT_MODEL_OPTIONS(what),
     {"token", 0, OPTION_TEXT, &token_text, "TEXT", 0, 0,
-     "the word whose vectors are compared, \" word\": its last place in each prompt; default the "
-     "last token of each"},
+     "the word whose vectors are compared, with or without the blank before it: its last place in "
+     "each prompt; default the last token of each"},
     TWO_PROMPTS_OPTIONS(prompts),
     {"layer", 'L', OPTION_INT, &layer, "l", 0, 1e6,
      "which parts set the word apart up to the end of this block; default the last"},
@@ -48,18 +48,24 @@ typedef struct parts {
 
 /* ---- reading ---- */
 
-static int find_place(diff_side *s, const cli *c, int32_t id, const char *which) {
+static bool find_place(diff_side *s, int32_t id) {
   for (s->at = s->n - 1; s->at >= 0; s->at--)
-    if (s->ids[s->at] == id) return CLI_OK;
-  return cli_usage(c, "--token \"%s\" is not in prompt %s", token_text, which);
+    if (s->ids[s->at] == id) return true;
+  return false;
 }
 
+/* The word as it is given, or else behind a blank: whichever of the two both prompts have. */
 static int find_places(diff_side sides[2], const cli *c) {
   int32_t id = 0;
   if (!token_text) return CLI_OK;
-  int code = subject_token(&id, &what, c, "--token", token_text);
-  if (code == CLI_OK) code = find_place(&sides[0], c, id, "A");
-  return code == CLI_OK ? find_place(&sides[1], c, id, "B") : code;
+  const int code = subject_token(&id, &what, c, "--token", token_text);
+  if (code != CLI_OK) return code;
+  if (find_place(&sides[0], id) && find_place(&sides[1], id)) return CLI_OK;
+  if (subject_find_token(&id, &what, " ", token_text) && find_place(&sides[0], id) &&
+      find_place(&sides[1], id))
+    return CLI_OK;
+  return cli_usage(c, "--token \"%s\" is not in prompt %s", token_text,
+                   find_place(&sides[0], id) ? "B" : "A");
 }
 
 static int evaluate(diff_side *s, const cli *c) {
@@ -332,7 +338,7 @@ const command cmd_diff = {
         "both at first and ends up different, by what stands around it: cosine and distance at "
         "every layer, and which heads set them apart. Also what comes next, and, for prompts "
         "of equally many tokens, which heads look elsewhere.\n\n"
-        "  attend diff \"the river bank\" \"the money bank\" --token \" bank\" -m MODEL\n"
+        "  attend diff \"the river bank\" \"the money bank\" --token bank -m MODEL\n"
         "  attend diff --dump-a before.npz --dump-b after.npz  # weights alone, any program's",
     .options = options,
     .run = run,

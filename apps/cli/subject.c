@@ -147,29 +147,33 @@ static bool is_fallback(const subject *s, int32_t id) {
          !memcmp(piece, "<0x", 3) && piece[5] == '>';
 }
 
-int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
-                  const char *text) {
-  if (!s->tokenizer) return cli_usage(c, "%s needs a model with a tokenizer", given_as);
+bool subject_find_token(int32_t *out, const subject *s, const char *blank, const char *text) {
+  const size_t begin = strlen(blank), n = strlen(text);
   int32_t fallback = -1;
   for (int32_t id = 0; id < att_tokenizer_size(s->tokenizer); id++) {
     const char *bytes;
-    size_t n;
+    size_t size;
     if (att_tokenizer_is_special(s->tokenizer, id)) continue;
-    if (att_tokenizer_bytes(&bytes, &n, s->tokenizer, id) != ATT_OK) continue;
-    if (n != strlen(text) || memcmp(bytes, text, n) != 0) continue;
-    if (n == 1 && is_fallback(s, id)) {
+    if (att_tokenizer_bytes(&bytes, &size, s->tokenizer, id) != ATT_OK) continue;
+    if (size != begin + n || memcmp(bytes, blank, begin) || memcmp(bytes + begin, text, n))
+      continue;
+    if (size == 1 && is_fallback(s, id)) {
       fallback = id;
       continue;
     }
     *out = id;
-    return CLI_OK;
+    return true;
   }
-  if (fallback >= 0) {
-    *out = fallback;
-    return CLI_OK;
-  }
-  return cli_usage(c, "%s \"%s\" is not one token; most words begin with a blank: \" word\"",
-                   given_as, text);
+  if (fallback >= 0) *out = fallback;
+  return fallback >= 0;
+}
+
+int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
+                  const char *text) {
+  if (!s->tokenizer) return cli_usage(c, "%s needs a model with a tokenizer", given_as);
+  if (subject_find_token(out, s, "", text) || subject_find_token(out, s, " ", text)) return CLI_OK;
+  return cli_usage(c, "%s \"%s\" is not one token, nor is it with a blank before it", given_as,
+                   text);
 }
 
 const char *subject_name(const subject *s) {

@@ -73,8 +73,11 @@ int subject_read_text(subject *s, const cli *c, int n, char **operands);
 int subject_open(subject *s, const cli *c, int n, char **operands);
 void subject_close(subject *s);
 
-/* The token that is spelled as `text`, which was given as `given_as`. Returns an exit
- * code. */
+/* True if there is a token that is spelled as `blank` and `text`, one behind the other. */
+bool subject_find_token(int32_t *out, const subject *s, const char *blank, const char *text);
+
+/* The token that is spelled as `text`, which was given as `given_as`, or else as a blank
+ * and `text`: most words begin with one. Returns an exit code. */
 int subject_token(int32_t *out, const subject *s, const cli *c, const char *given_as,
                   const char *text);
 
