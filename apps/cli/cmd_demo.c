@@ -33,11 +33,13 @@ static void print_one(const cli *c, const demo *d, const demo_result *r) {
   print_side(c, d->prompt, d->a, r->p[0][0], d->b, r->p[0][1]);
   print_side(c, d->twin, d->b, r->p[1][1], d->a, r->p[1][0]);
   text_say(t, INK_OFF, 4, "%s%s", d->finding, demo_holds(r) ? "" : " Not in this model.");
+  if (!(r->share > 0)) return; /* no head alone moves it there */
   text_say(t, INK_FAINT, 4,
-           "Without head %" PRId64 " of layer %" PRId64 ": %s %.3f, %s %.3f. There \"%s\" looks at "
-           "\"%s\" with %.2f.",
-           r->head, r->layer, bare(d->a), r->without[0], bare(d->b), r->without[1],
-           bare(r->from_text), d->word, r->weight);
+           "Head %" PRId64 " of layer %" PRId64 " tells the end more than any other head: there it "
+           "looks at \"%s\" with %.2f. What it hands on, put into the twin, goes %.2f of the way: "
+           "%s %.3f, %s %.3f.",
+           r->head, r->layer, bare(r->key_text), r->weight, r->share, bare(d->a), r->with[0],
+           bare(d->b), r->with[1]);
 }
 
 static void print_more(const demo *d, const demo_result *r) {
@@ -45,8 +47,9 @@ static void print_more(const demo *d, const demo_result *r) {
   printf("\n    attend look '%s' -m %s -L %" PRId64 " -H %" PRId64 "\n", d->prompt, model, r->layer,
          r->head);
   printf("    attend dla '%s' -m %s --target '%s' --vs '%s'\n", d->prompt, model, d->a, d->b);
-  printf("    attend patch '%s' '%s' -m %s --target '%s' --vs '%s'\n", d->prompt, d->twin, model,
-         d->a, d->b);
+  if (r->tokens[0] == r->tokens[1]) /* patch takes no others */
+    printf("    attend patch '%s' '%s' -m %s --at z --grid head-position --target '%s' --vs '%s'\n",
+           d->prompt, d->twin, model, d->a, d->b);
 }
 
 static void print_json_one(json *j, const demo *d, const demo_result *r) {
@@ -67,11 +70,11 @@ static void print_json_one(json *j, const demo *d, const demo_result *r) {
   json_open(j, "head", '{');
   json_int(j, "layer", r->layer);
   json_int(j, "head", r->head);
-  json_double(j, "a_without", r->without[0]);
-  json_double(j, "b_without", r->without[1]);
-  json_string(j, "word", d->word);
-  json_int(j, "from", r->from);
-  json_string(j, "from_text", r->from_text);
+  json_double(j, "share", r->share);
+  json_double(j, "a_with", r->with[0]);
+  json_double(j, "b_with", r->with[1]);
+  json_int(j, "key", r->key);
+  json_string(j, "key_text", r->key_text);
   json_double(j, "weight", r->weight);
   json_close(j);
   json_close(j);
@@ -144,9 +147,9 @@ const command cmd_demo = {
     .about =
         "A dozen prompts with a finding each, read anew by the built-in model story, or MODEL: how "
         "it goes on, how it goes on after the prompt's twin, in which what decides has changed, "
-        "and the head without which the lead of the first answer over the second is least, with "
-        "its largest weight on the word that decides. With NAME one of them, and the commands that "
-        "show more.\n\n"
+        "and the head whose output at the prompt's end, put into the end of the twin, goes "
+        "furthest from the twin's answer to the prompt's, with what it looks at there. With NAME "
+        "one of them, and the commands that show more.\n\n"
         "  attend demo\n"
         "  attend demo her\n"
         "  attend demo --json",

@@ -1,5 +1,9 @@
-/* demo.h — a prompt, its twin in which two words have changed places, and the head that
- * tells them apart. */
+/* demo.h — a prompt, its twin in which what decides has changed, and the head that tells
+ * them apart.
+ *
+ * Which head: what each hands on at the end of the prompt is put into the end of the twin
+ * (activation patching); the one that moves the answer most is named, and what it looks
+ * at there. Taking heads out would name those without which nothing works. */
 #ifndef ATTEND_CLI_DEMO_H
 #define ATTEND_CLI_DEMO_H
 
@@ -9,7 +13,6 @@
 typedef struct demo {
   const char *name, *prompt, *twin;
   const char *a, *b;   /* how the prompt goes on; b is the twin's */
-  const char *word;    /* of the prompt: what decides */
   const char *finding; /* what there is to see, in words */
 } demo;
 
@@ -18,11 +21,13 @@ extern const int demo_count;
 
 typedef struct demo_result {
   double p[2][2];      /* of a and b, after the prompt and after its twin */
-  int64_t layer, head; /* without which a loses most of its lead over b in the prompt */
-  double without[2];   /* of a and b in the prompt, without that head */
-  int64_t from;        /* the token of the prompt that looks most at the word there */
-  double weight;       /* with which it does, the word's tokens together */
-  char from_text[64];
+  int64_t tokens[2];   /* of the prompt and its twin */
+  int64_t layer, head; /* whose output at the prompt's end tells the twin's end most */
+  double with[2];      /* of a and b after the twin, with that output */
+  double share;        /* of the way between the leads of a over b: 1 is the prompt's */
+  int64_t key;         /* the token of the prompt that the head looks at most from its end */
+  double weight;       /* with which it does */
+  char key_text[64];
 } demo_result;
 
 /* True if the model goes on with a after the prompt and with b after the twin. */
