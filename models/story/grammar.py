@@ -82,25 +82,32 @@ class Story:
         self.plan = re.sub(r"\{([ABCXY])\}", lambda match: self.people[match.group(1)], plan)
 
     def _people(self, grammar, held):
-        """What stands for {A} … {Y}; names that no list knows need a title where the sex matters."""
-        girls, boys = self.lists["girl"], self.lists["boy"]
+        """What stands for {A} … {Y}."""
         unknown = self.lists["person"] if held else grammar.names
         one, two, three = self._some(unknown, 3)
-        people = {"X": one, "Y": two}
-        if held or self.draw.below(5) > 1:
-            first, second = self._some(range(len(self.lists["lady"])), 2)
-            ladies, lords = self.lists["lady"], self.lists["lord"]
-            people["A"] = f"[{ladies[first]}|{lords[first]}] {one}"
-            people["B"] = f"[{lords[first]}|{ladies[first]}] {two}"
-            people["C"] = f"{self.draw.one_of((ladies, lords))[second]} {three}"
-        else:
-            girl, boy, third = self.draw.one_of(girls), self.draw.one_of(boys), self.draw.one_of(
-                (girls, boys))
-            people["A"], people["B"] = f"[{girl}|{boy}]", f"[{boy}|{girl}]"
-            people["C"] = self._other(third, (girl, boy))
+        titled = held or self.draw.below(5) > 1
+        people = self._titled(one, two, three) if titled else self._named()
+        people["X"], people["Y"] = one, two
         if not held and not self.draw.below(3):
-            people["X"], people["Y"] = self._some(girls + boys, 2)
+            people["X"], people["Y"] = self._some(self.lists["girl"] + self.lists["boy"], 2)
         return people
+
+    def _titled(self, one, two, three):
+        """{A}, {B} and {C} by titles, as names that no list knows do not tell the sex."""
+        ladies, lords = self.lists["lady"], self.lists["lord"]
+        first, second = self._some(range(len(ladies)), 2)
+        third = self.draw.one_of((ladies, lords))[second]
+        return {"A": f"[{ladies[first]}|{lords[first]}] {one}",
+                "B": f"[{lords[first]}|{ladies[first]}] {two}",
+                "C": f"{third} {three}"}
+
+    def _named(self):
+        """{A}, {B} and {C} by names that tell the sex."""
+        girls, boys = self.lists["girl"], self.lists["boy"]
+        girl, boy = self.draw.one_of(girls), self.draw.one_of(boys)
+        third = self.draw.one_of((girls, boys))
+        return {"A": f"[{girl}|{boy}]", "B": f"[{boy}|{girl}]",
+                "C": self._other(third, (girl, boy))}
 
     def _some(self, entries, count):
         chosen = []

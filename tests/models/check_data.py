@@ -101,7 +101,8 @@ def check_refusals(run):
     return (refused(run, "train.txt", lambda text: text + "A word to Marlow.\n", "person") or
             refused(run, "train.txt", lambda text: text + "The old TEAPOT.\n", "thing") or
             refused(run, "train.txt", lambda text: text + asked + " ball.\n", "the frame") or
-            refused(run, "pairs.jsonl", replaced(prefix="Well. " + first["prefix"]), "the same but for") or
+            refused(run, "pairs.jsonl", replaced(prefix="Well. " + first["prefix"]),
+                    "the same but for") or
             refused(run, "pairs.jsonl", replaced(prefix=near), "before the answer tell") or
             refused(run, "pairs.jsonl", replaced(distance=3), "only 3 words back") or
             refused(run, "pairs.jsonl", replaced(deciding=["queen"]), "do not stand before") or
@@ -135,6 +136,19 @@ def check_ngram(run):
     return "\n".join(high) if high or not report[-1].endswith("all") else None
 
 
+def check_place(run):
+    """the answer that is mentioned first, or last, is right in more than 65 % of the pairs"""
+    right, pairs = [0, 0], pairs_of(run.folder["story"])
+    for pair in pairs:
+        a, b = pair["a"].strip(), pair["b"].strip()
+        if a not in pair["prefix"] or b not in pair["prefix"]:
+            right = [right[0] + 0.5, right[1] + 0.5]
+            continue
+        right[0] += pair["prefix"].find(a) < pair["prefix"].find(b)
+        right[1] += pair["prefix"].rfind(a) > pair["prefix"].rfind(b)
+    return None if max(right) <= 0.65 * len(pairs) else f"{right} of {len(pairs)}"
+
+
 def check_words_of_the_demo(run):
     """what the issue and the lessons say of Maya, the road and the bank is not in the text"""
     text = read(run.folder["story"], "train.txt")
@@ -157,7 +171,7 @@ def check_attend_reads_pairs(run):
     got = json.loads(done.stdout)
     if got["pairs"] != len(pairs_of(run.folder["story"])) or len(got["categories"]) != 9:
         return f"{got['pairs']} pairs of {len(got['categories'])} categories"
-    # 672 fair coins: 40 and 60 % are five standard deviations away.
+    # 896 fair coins: 40 and 60 % are six standard deviations away.
     return None if 0.4 < got["accuracy"] < 0.6 else f"right in {got['accuracy']}"
 
 

@@ -5,11 +5,14 @@
 
 A whole retraining is `make models`. Here the run of induction is started from nothing
 and stopped after some steps: the checkpoints that it has written by then must be those
-that ship, bit for bit. The name of a check is its first line of documentation. Closes with
-N passed, N failed.
+that ship, bit for bit. Of story the files are compared, and what it knows is measured
+against what a model without attention knows. The name of a check is its first line of
+documentation. Closes with N passed, N failed.
 """
+import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +21,7 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 MODEL = os.path.join(TOP, "models", "induction")
+STORY = os.path.join(TOP, "models", "story")
 sys.path.insert(0, os.path.join(TOP, "models"))
 sys.dont_write_bytecode = True
 import checks  # noqa: E402
@@ -51,14 +55,24 @@ def run_until(program, step, folder):
     return settings["output"]
 
 
+def shipped(model):
+    """The hashes of the files that ship, by their names."""
+    path = os.path.join(model, rebuild.read_json(model, "recipe.json")["ship"]["to"])
+    if os.path.isdir(path):
+        return rebuild.hashes_of(path)
+    with open(path, "rb") as stream:
+        return {os.path.basename(path): hashlib.sha256(stream.read()).hexdigest()}
+
+
 def check_hashes(program, folder):
     """a shipped file is not the one that the recipe names, or there is one more or less"""
     del program, folder
-    numbers = rebuild.read_json(MODEL, "recipe.json")
-    found = rebuild.hashes_of(os.path.join(MODEL, numbers["ship"]["to"]))
-    wrong = [name for name in found | numbers["ship"]["sha256"]
-             if found.get(name) != numbers["ship"]["sha256"].get(name)]
-    return f"not the recipe's: {wrong}" if wrong or len(found) < 24 else None
+    for model, count in ((MODEL, 24), (STORY, 1)):
+        wanted, found = rebuild.read_json(model, "recipe.json")["ship"]["sha256"], shipped(model)
+        wrong = [name for name in found | wanted if found.get(name) != wanted.get(name)]
+        if wrong or len(found) != count:
+            return f"{model}: {len(found)} files, not the recipe's: {wrong}"
+    return None
 
 
 def check_usage(program, folder):
@@ -72,11 +86,12 @@ def check_usage(program, folder):
 
 
 def check_size(program, folder):
-    """the checkpoints take more than 3 MB together"""
+    """the checkpoints take more than 3 MB together, or story more than 4"""
     del program, folder
     checkpoints = os.path.join(MODEL, "checkpoints")
     total = sum(os.path.getsize(os.path.join(checkpoints, n)) for n in os.listdir(checkpoints))
-    return f"{total} bytes" if total >= 3e6 else None
+    story = os.path.getsize(os.path.join(STORY, "story.gguf"))
+    return f"{total} and {story} bytes" if total >= 3e6 or story >= 4e6 else None
 
 
 def check_retraining(program, folder):
@@ -89,10 +104,10 @@ def check_retraining(program, folder):
         if int(name[len("step-"):]) > LAST:
             rebuild.shutil.rmtree(os.path.join(run, name))
     rebuild.pack(program, run, {"ship": {"to": "checkpoints", "dtype": "f16"}}, packed)
-    shipped = rebuild.hashes_of(os.path.join(MODEL, "checkpoints"))
+    files = shipped(MODEL)
     got = {name: digest for name, digest in rebuild.hashes_of(packed).items()
            if not name.endswith(".jsonl")}
-    wrong = [name for name in got if got[name] != shipped[name]]
+    wrong = [name for name in got if got[name] != files[name]]
     return f"{len(got)} files, others: {wrong}" if wrong or len(got) != 12 + 2 else None
 
 
@@ -130,6 +145,48 @@ def check_repeats(program, folder):
     undone = without["second"]["loss"] - whole["second"]["loss"]
     good = whole["ratio"] < 0.1 and undone > gain / 2
     return None if good else f"{whole['ratio']} of the first half; {undone} of {gain} undone"
+
+
+def story_pairs(folder):
+    """The file of pairs of story's recipe."""
+    subprocess.run([sys.executable, "-B", os.path.join(STORY, "make.py"), folder, "--stories", "1"],
+                   check=True, capture_output=True, timeout=SECONDS)
+    return os.path.join(folder, "pairs.jsonl")
+
+
+def check_pairs(program, folder):
+    """story no longer knows what is held out, or knows it without looking anywhere"""
+    words = ("eval", "-m", "story", "-p", story_pairs(folder))
+    whole = ask(program, *words)
+    uniform = ask(program, *words, "--edit", "set *.hook_attn_scores value=0")
+    low = [c["category"] for c in whole["categories"] if c["accuracy"] < 0.85]
+    good = whole["pairs"] >= 300 and whole["accuracy"] >= 0.95 and uniform["accuracy"] <= 0.65
+    return None if good and not low else f"{whole['accuracy']}, {uniform['accuracy']}; low: {low}"
+
+
+def other_asked(pair):
+    """The same story, but the other person is asked for; None where it does not name them."""
+    prefix, wrong = pair["prefix"], re.escape(pair["b"])
+    if pair["category"] == "surname":
+        other = re.search(rf"(\w+){wrong}\b", prefix)
+        asked = other and prefix.rsplit(" ", 1)[0] + " " + other.group(1)
+    elif pair["category"] == "list":
+        other = re.search(rf"(\w+) bought an?{wrong}\.", prefix)
+        asked = other and re.sub(r"At noon .*", f"At noon {other.group(1)} sold the", prefix)
+    else:
+        return None
+    return asked and {"prefix": asked, "a": pair["b"], "b": pair["a"]}
+
+
+def check_other_asked(program, folder):
+    """surnames and lists are known by which stands first or last: their pairs ask for one place"""
+    with open(story_pairs(folder), encoding="utf-8") as stream:
+        turned = [t for t in map(other_asked, map(json.loads, stream)) if t]
+    path = os.path.join(folder, "turned.jsonl")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(pair) + "\n" for pair in turned)
+    right = ask(program, "eval", "-m", "story", "-p", path)["accuracy"]
+    return None if len(turned) == 96 and right >= 0.9 else f"{right} of {len(turned)}"
 
 
 def main():
