@@ -5,9 +5,9 @@
 
 A whole retraining is `make models`. Here the run of induction is started from nothing
 and stopped after some steps: the checkpoints that it has written by then must be those
-that ship, bit for bit. Of story the files are compared, and what it knows is measured
-against what a model without attention knows. The name of a check is its first line of
-documentation. Closes with N passed, N failed.
+that ship, bit for bit; of story the loss of a first step is compared. What story knows
+is measured beside what it knows without attention. The name of a check is its first line
+of documentation. Closes with N passed, N failed.
 """
 import hashlib
 import json
@@ -28,6 +28,7 @@ import checks  # noqa: E402
 import rebuild  # noqa: E402
 
 LAST = 113           # the retraining's step, the twelfth of twenty checkpoints
+STORY_STEP, STORY_LOSS = 20, 7.5873547  # in the log of the run that story.gguf is of
 SECONDS = 300        # that it may take on a slow and busy machine
 
 
@@ -38,15 +39,16 @@ def ask(program, *words):
     return json.loads(done.stdout)
 
 
-def run_until(program, step, folder):
-    """Trains until the checkpoint of `step` is there, or to the end."""
-    subprocess.run([sys.executable, "-B", os.path.join(MODEL, "make.py"), folder], check=True,
+def run_until(program, model, step, folder, **settings):
+    """Trains from nothing until the checkpoint of `step` is there, or to the end."""
+    subprocess.run([sys.executable, "-B", os.path.join(model, "make.py"), folder], check=True,
                    capture_output=True, timeout=SECONDS)
-    settings = {"data": os.path.join(folder, "train.txt"), "output": os.path.join(folder, "run")}
-    command = [program, "train", os.path.join(MODEL, "train.json"), "--quiet", "--threads", "1"]
+    settings = {"data": os.path.join(folder, "train.txt"), "output": os.path.join(folder, "run"),
+                **settings}
+    command = [program, "train", os.path.join(model, "train.json"), "--quiet", "--threads", "1"]
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
-    wanted = os.path.join(folder, "run", f"step-{step:08d}")
+    wanted = os.path.join(settings["output"], f"step-{step:08d}")
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as run:
         end = time.monotonic() + SECONDS
         while run.poll() is None and not os.path.isdir(wanted) and time.monotonic() < end:
@@ -98,7 +100,7 @@ def check_retraining(program, folder):
     """training from nothing no longer gives the bits that ship"""
     if ask(program, "info")["class"] != "fma":
         return None  # other bits, by promise
-    run = run_until(program, LAST, folder)
+    run = run_until(program, MODEL, LAST, folder)
     packed = os.path.join(folder, "packed")
     for name in rebuild.steps_of(run):  # what was interrupted saved its step too
         if int(name[len("step-"):]) > LAST:
@@ -109,6 +111,29 @@ def check_retraining(program, folder):
            if not name.endswith(".jsonl")}
     wrong = [name for name in got if got[name] != files[name]]
     return f"{len(got)} files, others: {wrong}" if wrong or len(got) != 12 + 2 else None
+
+
+def check_story_begins(program, folder):
+    """training story from nothing no longer begins as the run of the file that ships"""
+    if ask(program, "info")["class"] != "fma":
+        return None
+    run = run_until(program, STORY, STORY_STEP, folder, save_every=STORY_STEP,
+                    marks=os.path.join(folder, "train.marks"))
+    with open(os.path.join(run, "log.jsonl"), encoding="utf-8") as lines:
+        losses = {line["step"]: line["loss"] for line in map(json.loads, lines)}
+    got = losses.get(STORY_STEP)
+    return None if got == STORY_LOSS else f"loss {got} at step {STORY_STEP}, not {STORY_LOSS}"
+
+
+def check_story_log(program, folder):
+    """the log of story is of another run than its recipe's"""
+    del program, folder
+    with open(os.path.join(STORY, "log.jsonl"), encoding="utf-8") as lines:
+        log = [json.loads(line) for line in lines]
+    settings = rebuild.read_json(STORY, "train.json")
+    every = settings["evaluate_every"]
+    good = [line["step"] for line in log] == list(range(every, settings["steps"] + 1, every))
+    return None if good and log[-1]["validation"] < log[0]["validation"] else f"{log}"
 
 
 def check_birth(program, folder):
