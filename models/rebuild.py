@@ -7,10 +7,11 @@ ATTEND is the program. A model's recipe.json says what is shipped:
 
     "ship": {"to": "checkpoints", "dtype": "f16", "sha256": {...}}
 
-A name that ends in .gguf receives the last checkpoint as one file; a folder receives
-every checkpoint of the run as step-N.safetensors, with one config.json and tokenizer.json
-for all, the scores of the heads and the log without its times. --write puts the files
-and their hashes into models/, which is how the first ones got there.
+A name that ends in .gguf receives the last checkpoint as one file, beside it the log of
+the run without its times; a folder receives every checkpoint of the run as
+step-N.safetensors, with one config.json and tokenizer.json for all, the scores of the
+heads and such a log. --write puts the files and their hashes into models/, which is how
+the first ones got there.
 
 The text comes from make.py, the run from train.json; what is in build/models is removed
 first. Numbers are those of the class fma: another processor's are refused.
@@ -59,6 +60,7 @@ def pack(attend, run, numbers, folder):
                         ship["dtype"], "--quiet"], check=True)
     if ship["to"].endswith(".gguf"):
         convert(steps[-1], os.path.join(folder, ship["to"]))
+        untimed_log(os.path.join(run, "log.jsonl"), os.path.join(folder, "log.jsonl"))
         return
     part = os.path.join(folder, "part")
     for step in steps:
@@ -84,7 +86,8 @@ def install(model, numbers, folder, found):
     """Puts the files and their hashes into models/."""
     to = os.path.join(HERE, model, numbers["ship"]["to"])
     if to.endswith(".gguf"):
-        shutil.copy(os.path.join(folder, numbers["ship"]["to"]), to)
+        for name in found:
+            shutil.copy(os.path.join(folder, name), os.path.dirname(to))
     else:
         shutil.rmtree(to, ignore_errors=True)
         shutil.copytree(folder, to)

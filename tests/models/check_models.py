@@ -58,18 +58,22 @@ def run_until(program, model, step, folder, **settings):
 
 
 def shipped(model):
-    """The hashes of the files that ship, by their names."""
-    path = os.path.join(model, rebuild.read_json(model, "recipe.json")["ship"]["to"])
+    """The hashes of the files that ship, by their names: a folder, or a file and its log."""
+    ship = rebuild.read_json(model, "recipe.json")["ship"]
+    path = os.path.join(model, ship["to"])
     if os.path.isdir(path):
         return rebuild.hashes_of(path)
-    with open(path, "rb") as stream:
-        return {os.path.basename(path): hashlib.sha256(stream.read()).hexdigest()}
+    found = {}
+    for name in (ship["to"], "log.jsonl"):
+        with open(os.path.join(model, name), "rb") as stream:
+            found[name] = hashlib.sha256(stream.read()).hexdigest()
+    return found
 
 
 def check_hashes(program, folder):
     """a shipped file is not the one that the recipe names, or there is one more or less"""
     del program, folder
-    for model, count in ((MODEL, 24), (STORY, 1)):
+    for model, count in ((MODEL, 24), (STORY, 2)):
         wanted, found = rebuild.read_json(model, "recipe.json")["ship"]["sha256"], shipped(model)
         wrong = [name for name in found | wanted if found.get(name) != wanted.get(name)]
         if wrong or len(found) != count:
