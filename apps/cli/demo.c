@@ -145,9 +145,9 @@ int demo_measure(demo_result *out, const cli *c, const subject *s, const demo *d
   reading from = {0};
   int code = judge(r.p[0], c, s, session, d, d->prompt);
   if (code == CLI_OK) code = judge(r.p[1], c, s, session, d, d->twin);
-  if (code == CLI_OK) code = count_tokens(&r.tokens[0], c, s, d->prompt);
   if (code == CLI_OK) code = count_tokens(&r.tokens[1], c, s, d->twin);
   if (code == CLI_OK) code = read_prompt(&from, c, s, d->prompt);
+  if (code == CLI_OK) r.tokens[0] = from.e->n;
   if (code == CLI_OK) code = find_head(&r, c, s, session, d, &from);
   if (code == CLI_OK) code = find_key(&r, c, d, &from);
   if (code == CLI_OK) *out = r;
