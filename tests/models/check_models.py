@@ -30,11 +30,12 @@ import rebuild  # noqa: E402
 LAST = 113           # the retraining's step, the twelfth of twenty checkpoints
 STORY_STEP, STORY_LOSS = 20, 7.5873547  # in the log of the run that story.gguf is of
 SECONDS = 300        # that it may take on a slow and busy machine
+PAIRS = 896          # of story's file
 
 
 def ask(program, *words):
     """What a command prints as JSON."""
-    done = subprocess.run([program, *words, "--json", "--quiet"], check=True, timeout=120,
+    done = subprocess.run([program, *words, "--json", "--quiet"], check=True, timeout=SECONDS,
                           capture_output=True)
     return json.loads(done.stdout)
 
@@ -176,21 +177,31 @@ def check_repeats(program, folder):
     return None if good else f"{whole['ratio']} of the first half; {undone} of {gain} undone"
 
 
-def story_pairs(folder):
-    """The file of pairs of story's recipe."""
+def story_pairs(folder, every=1):
+    """The file of pairs of story's recipe, or one pair in `every` of it."""
     subprocess.run([sys.executable, "-B", os.path.join(STORY, "make.py"), folder, "--stories", "1"],
                    check=True, capture_output=True, timeout=SECONDS)
-    return os.path.join(folder, "pairs.jsonl")
+    path = os.path.join(folder, "pairs.jsonl")
+    with open(path, encoding="utf-8") as stream:
+        pairs = stream.readlines()
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.writelines(pairs[::every])
+    return path
 
 
 def check_pairs(program, folder):
     """story no longer knows what is held out, or knows it without looking anywhere"""
-    words = ("eval", "-m", "story", "-p", story_pairs(folder))
+    # A sanitizer is twenty times slower and looks for other faults: some pairs of each kind, and
+    # no threshold, which holds for all of them together.
+    sanitized = checks.is_sanitized(program)
+    every = 8 if sanitized else 1
+    words = ("eval", "-m", "story", "-p", story_pairs(folder, every), "--threads", "1")
     whole = ask(program, *words)
     uniform = ask(program, *words, "--edit", "set *.hook_attn_scores value=0")
     low = [c["category"] for c in whole["categories"] if c["accuracy"] < 0.85]
-    good = whole["pairs"] >= 300 and whole["accuracy"] >= 0.95 and uniform["accuracy"] <= 0.65
-    return None if good and not low else f"{whole['accuracy']}, {uniform['accuracy']}; low: {low}"
+    good = not low and whole["accuracy"] >= 0.95 and uniform["accuracy"] <= 0.65
+    counted = whole["pairs"] == uniform["pairs"] == PAIRS // every
+    return None if counted and (good or sanitized) else f"{whole}, {uniform}"
 
 
 def other_asked(pair):

@@ -2,6 +2,13 @@
 import subprocess
 
 
+def is_sanitized(program):
+    """True if a sanitizer watches the program, which makes it many times slower."""
+    with open(program, "rb") as stream:
+        content = stream.read()
+    return b"__asan_init" in content or b"__tsan_init" in content
+
+
 def run_all(names, call):
     """Calls call(check) for each function check_… of `names`; it gives back what is wrong, or
     None. Prints that, and a last line of counts. Returns the exit code."""
