@@ -91,6 +91,27 @@ V_INLINE void body_product_fetch(const unsigned char *b, int64_t offset) {
   __builtin_prefetch((const void *)((uintptr_t)b + (uintptr_t)offset), 0, 2);
 }
 
+/* What few rows fetch. Panels that lie in line are fetched in line, which gives memory one
+ * stream of ascending addresses instead of P: 1.2 times the rate of one row of f16. */
+typedef struct body_ahead {
+  uintptr_t at;
+  uintptr_t panel, step; /* to the next panel, to the next step */
+} body_ahead;
+
+/* From `at` on: panels of `panel` bytes that are `stride` apart, and of each `step` a step. */
+V_INLINE body_ahead body_ahead_begin(const unsigned char *at, int64_t ahead, int64_t panel,
+                                     int64_t stride, int64_t step, const int P) {
+  bool in_line = stride == panel;
+  return (body_ahead){(uintptr_t)at + (uintptr_t)ahead, (uintptr_t)(in_line ? step : stride),
+                      (uintptr_t)(in_line ? P * step : step)};
+}
+
+V_INLINE void body_ahead_step(body_ahead *a, const int P) {
+  for (int p = 0; p < P; p++)
+    __builtin_prefetch((const void *)(a->at + (uintptr_t)p * a->panel), 0, 3);
+  a->at += a->step;
+}
+
 /* Beside more rows there is time to fetch a line a step: the first P blocks of
  * rows take a panel's share each. Ascending addresses set off the processor's own
  * prefetching, which has more requests in flight than ours. */
@@ -148,15 +169,22 @@ V_INLINE void body_product_near(vf acc[V_TILE_ROWS][V_MOST_PANELS], const float 
 V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, const int R,
                                  const int P, int64_t cols, const int kind, const bool fetches) {
   vf acc[V_TILE_ROWS][V_MOST_PANELS];
+  const int size = kind ? 2 : 4;
   const int64_t a_row = t->a_row, a_k = t->a_k, b_k = t->b_k, b_panel = t->b_panel, k = t->k;
   const float *a[(V_TILE_ROWS + 2) / 3];
-  const unsigned char *b = (const unsigned char *)t->b + panel * b_panel * (kind ? 2 : 4);
+  const unsigned char *b = (const unsigned char *)t->b + panel * b_panel * size;
   float *c = t->c + row * t->c_row + panel * VN;
 
   /* Two blocks of rows fetch a panel each, so that memory does not rest beside the second. */
   const bool turns = P == 2 && t->rows >= 2 * R;
   const bool ahead = (row == 0 || (turns && row == R)) && !fetches && t->ahead;
-  const int64_t next = t->ahead + row / R * b_panel * (kind ? 2 : 4);
+  const int64_t next = t->ahead + row / R * b_panel * size;
+  /* Values of a cache are rows of all panels: their panels are never in line. */
+  body_ahead few =
+      body_ahead_begin(b, t->ahead, b_k == VN ? k * VN * size : -1, b_panel * size, b_k * size, P);
+  /* One row of f32 beside four panels takes lines as they come: the loads that are under way
+   * reach further than fetching, which gave 0.84 to 0.96 of the rate. */
+  const bool alone = R == 1 && P >= 4 && !kind;
   body_fetch fetch = {0};
   if (fetches) fetch = body_fetch_begin(&t->fetch, panel + row / V_TILE_ROWS);
 
@@ -175,17 +203,16 @@ V_INLINE void body_product_block(const att_tile *t, int64_t row, int64_t panel, 
     for (int p = 0; p < P; p++) column[p] = body_product_column(b, p * b_panel, kind);
     if (V_FETCHES && R > 4 && ahead) {
       body_product_fetch(b, next);
-      if (P == 2 && !turns) body_product_fetch(b, next + b_panel * (kind ? 2 : 4));
+      if (P == 2 && !turns) body_product_fetch(b, next + b_panel * size);
     }
-    if (V_FETCHES && R <= 4)
-      for (int p = 0; p < P; p++) body_product_fetch(b, p * b_panel * (kind ? 2 : 4) + t->ahead);
+    if (V_FETCHES && R <= 4 && !alone && t->ahead) body_ahead_step(&few, P);
     if (fetches) body_fetch_step(&fetch);
     for (int r = 0; r < R; r++) {
       vf x = v_set1(*V_A(a, r));
       for (int p = 0; p < P; p++) acc[r][p] = v_fma(x, column[p], acc[r][p]);
     }
     for (int g = 0; g < (R + 2) / 3; g++) a[g] += a_k;
-    b += b_k * (kind ? 2 : 4);
+    b += b_k * size;
   }
   body_product_end(acc, t, c, row, panel, R, P, cols);
 }
